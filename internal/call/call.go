@@ -1,0 +1,234 @@
+package call
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Principal is who makes a call: an enrolled agent, in one session, at one
+// place in its tree of sub-agents.
+type Principal struct {
+	// Agent is the name under which the agent was enrolled or the host that
+	// runs it.
+	Agent string `json:"agent"`
+	// Session is the id of the session the call belongs to.
+	Session string `json:"session"`
+	// Path names the sub-agent inside the session, "" for the main agent.
+	Path string `json:"path,omitzero"`
+}
+
+// String writes the principal as agent/session/path.
+func (p Principal) String() string {
+	s := p.Agent + "/" + p.Session
+	if p.Path != "" {
+		s += "/" + p.Path
+	}
+	return s
+}
+
+// Field is something besides the arguments that reaches the effect, such as
+// a forwarded header or protocol metadata.
+type Field struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Call is one action of an agent in its one normal form. Surfaces build it
+// with [New] or fill it and call [Call.Normalize]; nothing downstream looks
+// at raw input again.
+type Call struct {
+	// ID is given by the gate; it names this attempt and is not digested.
+	ID string `json:"id,omitzero"`
+	// Kind says where the base level comes from.
+	Kind Kind `json:"kind"`
+	// Surface is where the call came in, such as "api" or "hook:claude".
+	Surface string `json:"surface"`
+	// Principal is who asks.
+	Principal Principal `json:"principal"`
+	// Operation is the canonical name of what is to be done.
+	Operation string `json:"operation"`
+	// Endpoint is the endpoint the caller used for a native operation, none
+	// where the surface has no endpoints.
+	Endpoint Endpoint `json:"endpoint,omitzero"`
+	// ElementType is the type of element a native operation works on.
+	ElementType string `json:"element_type,omitzero"`
+	// Args is a JSON object in canonical form.
+	Args jsontext.Value `json:"args,omitzero"`
+	// Dir is the real working directory.
+	Dir string `json:"dir,omitzero"`
+	// Forward lists whatever else reaches the effect.
+	Forward []Field `json:"forward,omitzero"`
+	// Note is the caller's free text about the call. It has no effect, so it
+	// is shown and not digested.
+	Note string `json:"note,omitzero"`
+	// Parent is the id of the call this one is nested in.
+	Parent string `json:"parent,omitzero"`
+}
+
+// maxName bounds every name in a call; longer ones are an attack on the log.
+const maxName = 512
+
+// Normalize checks the call, folds aliases into canonical names and brings
+// the arguments into canonical form. A call that fails is not decided on.
+func (c *Call) Normalize() error {
+	if !c.Kind.Valid() {
+		return &InvalidError{Field: "kind", Problem: "is missing: use native, external or dispatch"}
+	}
+	if err := c.checkNames(); err != nil {
+		return err
+	}
+	args, err := Canonical(c.Args)
+	if err != nil {
+		return err
+	}
+	c.Args = args
+	if c.Kind == Native {
+		if op, ok := LookupOperation(c.Operation); ok {
+			c.Operation = op.Name
+		}
+		return c.foldElementType()
+	}
+	return nil
+}
+
+func (c *Call) checkNames() error {
+	names := []Field{
+		{"surface", c.Surface},
+		{"operation", c.Operation},
+		{"principal.agent", c.Principal.Agent},
+		{"principal.session", c.Principal.Session},
+		{"principal.path", c.Principal.Path},
+		{"element_type", c.ElementType},
+		{"parent", c.Parent},
+	}
+	for _, n := range names {
+		if len(n.Value) > maxName {
+			return &InvalidError{Field: n.Name, Problem: fmt.Sprintf("is longer than %d bytes", maxName)}
+		}
+		if !utf8.ValidString(n.Value) || strings.ContainsFunc(n.Value, isControl) {
+			return &InvalidError{Field: n.Name, Problem: "holds control characters or is not valid UTF-8"}
+		}
+	}
+	if c.Operation == "" {
+		return &InvalidError{Field: "operation", Problem: "is missing: name what is to be done"}
+	}
+	if strings.ContainsRune(c.Dir, 0) || strings.ContainsRune(c.Note, 0) {
+		return &InvalidError{Field: "dir", Problem: "holds a NUL byte"}
+	}
+	return nil
+}
+
+func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
+
+// foldElementType takes the element type from wherever the caller put it, so
+// that scope restrictions see one field. Two places that disagree are refused.
+func (c *Call) foldElementType() error {
+	types := []string{SingularType(c.ElementType)}
+	for _, name := range []string{"element_type", "elementType", "type"} {
+		if v, ok := StringArg(c.Args, name); ok {
+			if name == "type" && !elementTypes[SingularType(v)] {
+				continue // a parameter that happens to be called type
+			}
+			types = append(types, SingularType(v))
+		}
+	}
+	for _, t := range types {
+		if t == "" {
+			continue
+		}
+		if c.ElementType != "" && SingularType(c.ElementType) != t {
+			return &InvalidError{Field: "element_type", Problem: fmt.Sprintf("is given twice with different values (%q and %q)", SingularType(c.ElementType), t)}
+		}
+		c.ElementType = t
+	}
+	return nil
+}
+
+// elementTypes are the kinds of element, by their singular name.
+var elementTypes = map[string]bool{
+	"persona": true, "skill": true, "template": true,
+	"agent": true, "memory": true, "ensemble": true,
+}
+
+// ElementTypes lists the kinds of element by their singular names.
+func ElementTypes() []string {
+	return []string{"agent", "ensemble", "memory", "persona", "skill", "template"}
+}
+
+// SingularType folds the plural spelling of an element type to the singular.
+func SingularType(t string) string {
+	if t == "memories" {
+		return "memory"
+	}
+	if s := strings.TrimSuffix(t, "s"); elementTypes[s] {
+		return s
+	}
+	return t
+}
+
+// Digest is the identity of what a person approves.
+type Digest [sha256.Size]byte
+
+// IsZero reports whether d is no digest.
+func (d Digest) IsZero() bool { return d == Digest{} }
+
+// String returns the digest in hexadecimal.
+func (d Digest) String() string { return hex.EncodeToString(d[:]) }
+
+// MarshalText writes the digest in hexadecimal.
+func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads a hexadecimal digest.
+func (d *Digest) UnmarshalText(text []byte) error {
+	if len(text) != 2*sha256.Size {
+		return fmt.Errorf("a digest has %d hexadecimal digits, this has %d", 2*sha256.Size, len(text))
+	}
+	_, err := hex.Decode(d[:], text)
+	return err
+}
+
+// Digest hashes everything that reaches the effect and everyone it acts for.
+// Two calls with the same digest do the same thing for the same session; the
+// id, the time and the free-text note are left out, so that a repeated call
+// finds its approval. Call it on a normalised call.
+func (c *Call) Digest() Digest {
+	h := sha256.New()
+	write(h, "gatehouse/call/1")
+	write(h, c.Kind.String())
+	write(h, c.Surface)
+	write(h, c.Principal.Agent)
+	write(h, c.Principal.Session)
+	write(h, c.Principal.Path)
+	write(h, c.Operation)
+	write(h, c.ElementType)
+	write(h, string(c.Args))
+	write(h, c.Dir)
+	writeLen(h, len(c.Forward))
+	for _, f := range c.Forward {
+		write(h, f.Name)
+		write(h, f.Value)
+	}
+	var d Digest
+	h.Sum(d[:0])
+	return d
+}
+
+// write hashes a field with its length in front, so that no two lists of
+// fields run together to the same bytes.
+func write(h hash.Hash, s string) {
+	writeLen(h, len(s))
+	h.Write([]byte(s))
+}
+
+func writeLen(h hash.Hash, n int) {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], uint64(n))
+	h.Write(b[:])
+}

@@ -1,0 +1,57 @@
+package call
+
+import "strings"
+
+// Capability names a kind of access, such as fs.write. The names below are
+// built in; a policy file can add more without Go code.
+type Capability string
+
+// The built-in capabilities.
+const (
+	FSRead        Capability = "fs.read"
+	FSWrite       Capability = "fs.write"
+	FSDelete      Capability = "fs.delete"
+	NetEgress     Capability = "net.egress"
+	ProcExec      Capability = "proc.exec"
+	DataUser      Capability = "data.user"
+	SecretsAccess Capability = "secrets.access"
+)
+
+// Capabilities lists the built-in capabilities.
+func Capabilities() []Capability {
+	return []Capability{FSRead, FSWrite, FSDelete, NetEgress, ProcExec, DataUser, SecretsAccess}
+}
+
+// Need is one capability that a call requires, with the scope it requires it
+// for: a path, a host with port, a program. An empty scope is the widest.
+type Need struct {
+	Capability Capability `json:"capability"`
+	Scope      string     `json:"scope,omitzero"`
+	// Inside says that a path scope lies inside the workspace.
+	Inside bool `json:"inside,omitzero"`
+	// Evidence points at what in the call makes the need.
+	Evidence []Evidence `json:"evidence,omitzero"`
+}
+
+// String writes the need as capability:scope.
+func (n Need) String() string {
+	if n.Scope == "" {
+		return string(n.Capability)
+	}
+	return string(n.Capability) + ":" + n.Scope
+}
+
+// ParseNeed reads capability:scope; the scope may be left out.
+func ParseNeed(s string) Need {
+	name, scope, _ := strings.Cut(s, ":")
+	return Need{Capability: Capability(name), Scope: scope}
+}
+
+// Evidence points at the part of a call that a vote or a need rests on.
+type Evidence struct {
+	// Where is a JSON pointer into the arguments, or the name of another part
+	// of the call, optionally with a byte range: "/command[3:9]".
+	Where string `json:"where"`
+	// Text is what stands there or what was found out about it.
+	Text string `json:"text"`
+}

@@ -1,0 +1,73 @@
+package facts
+
+import (
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+)
+
+// Severity ranks a content finding.
+type Severity uint8
+
+// The severities; the zero value is the worst.
+const (
+	Critical Severity = iota
+	High
+	Medium
+	Low
+)
+
+// Finding is something content validation found in a call.
+type Finding struct {
+	Severity Severity
+	Category string
+	Rule     string
+	Evidence call.Evidence
+}
+
+// Change says what a call does to policy. The zero value is the careful one:
+// what was not computed counts as loosening.
+type Change uint8
+
+const (
+	// MayLoosen is a change that loosens or that could not be judged.
+	MayLoosen Change = iota
+	// LoosensNothing is a change that was proven to loosen nothing.
+	LoosensNothing
+)
+
+// Facts is what is known about a call before anyone votes on it.
+type Facts struct {
+	// Findings come from content validation.
+	Findings []Finding
+	// Needs are the capabilities an external call requires. An external call
+	// without needs does nothing the gate can name, and is judged by Class.
+	Needs []call.Need
+	// Class is the shell class: safe, mutating, network, destructive,
+	// unknown; "" for calls that are no commands.
+	Class string
+	// Commands is the canonical text of each simple command.
+	Commands []string
+	// Risk runs from 0 to 100, with what it rests on.
+	Risk         int
+	RiskEvidence []call.Evidence
+	// Irreversible calls cannot be undone.
+	Irreversible bool
+	// TakesCode says that an argument is code to be run. Such a call is never
+	// covered by a session grant.
+	TakesCode bool
+	// Outside says that the effect leaves the agent's own process tree.
+	Outside bool
+	// Self lists what of the gate the call reaches.
+	Self []call.Evidence
+	// ToolViolations lists what goes beyond the tool's declared policy.
+	ToolViolations []call.Evidence
+	// Uncommitted lists work that the call touches and nobody has saved.
+	Uncommitted []string
+	// Change is what a native call does to policy.
+	Change Change
+	// World identifies what was observed of the machine.
+	World call.Digest
+	// Observed lists what the world digest covers, in words.
+	Observed []call.Evidence
+	// Words is one line that says what the call does.
+	Words string
+}

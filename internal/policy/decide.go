@@ -1,0 +1,126 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+)
+
+// Input is everything a decision rests on.
+type Input struct {
+	Call  *call.Call
+	Facts *facts.Facts
+	// Digest is the call's digest, computed once by whoever normalised it.
+	Digest call.Digest
+	// Elements are the active elements of the principal and workspace.
+	Elements *element.Set
+	// Switches are the big switches as last read; the verdict reads them
+	// again in its transaction.
+	Switches Switches
+	// Violations are the usage constraints that the call would break.
+	Violations []Violation
+}
+
+// Switches are what stops calls whatever policy says.
+type Switches struct {
+	// Kill is why the kill switch is on, "" when it is off.
+	Kill string
+	// Danger is why the danger zone blocks the agent, "" when it does not.
+	Danger string
+}
+
+// Violation is a usage constraint that a call would break.
+type Violation struct {
+	Tool   string
+	Rule   string
+	Level  call.Level
+	Reason string
+}
+
+// Buffer holds what one decision needs, to be used again for the next. A
+// decision shares memory with its buffer, so whoever keeps decisions gives
+// each its own buffer, or none.
+type Buffer struct {
+	ballots   []call.Ballot
+	votes     []call.Vote
+	conflicts []call.Conflict
+}
+
+// voter is one stage's way to vote.
+type voter struct {
+	stage call.Stage
+	vote  func(*Snapshot, *Input, *Buffer) call.Ballot
+}
+
+// allVoters is the complete set. A snapshot carries it so that a test can
+// take one away and watch every call being denied.
+var allVoters = []voter{
+	{call.StageSwitch, (*Snapshot).voteSwitch},
+	{call.StageContent, (*Snapshot).voteContent},
+	{call.StageRoute, (*Snapshot).voteRoute},
+	{call.StageElement, (*Snapshot).voteElement},
+	{call.StageTool, (*Snapshot).voteTool},
+	{call.StageConstraint, (*Snapshot).voteConstraint},
+	{call.StageSession, (*Snapshot).voteSession},
+	{call.StageRisk, (*Snapshot).voteRisk},
+	{call.StageSelf, (*Snapshot).voteSelf},
+}
+
+// Decide lets every voter vote on a normalised call and joins the votes.
+// Without a snapshot, a call, its facts or its digest it denies. The buffer
+// may be nil.
+func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
+	if s == nil || in == nil || in.Call == nil || in.Facts == nil || in.Digest.IsZero() {
+		return call.Decision{}
+	}
+	if buf == nil {
+		buf = new(Buffer)
+	}
+	buf.ballots, buf.votes, buf.conflicts = buf.ballots[:0], buf.votes[:0], buf.conflicts[:0]
+	op := nativeOperation(in.Call)
+	if op != nil && op.Ungatable && routed(in.Call, op) {
+		// The recovery path: no voter can gate it, and it approves nothing.
+		for _, stage := range call.Stages() {
+			buf.ballots = append(buf.ballots, passed(stage, recovery))
+		}
+	} else {
+		for _, v := range s.voters {
+			buf.ballots = append(buf.ballots, v.vote(s, in, buf))
+		}
+	}
+	d := call.Decide(buf.ballots)
+	d.Digest = in.Digest
+	d.World = in.Facts.World
+	d.Policy = s.Hash
+	d.TakesCode = in.Facts.TakesCode
+	d.Pinned = op != nil && pinned(op, in.Facts)
+	if d.Pinned {
+		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
+	}
+	if in.Call.Kind == call.External && in.Facts.Class == "unknown" && s.profile.name == profileAutonomous {
+		d.Requires = slices.Clone(confined)
+	}
+	return d
+}
+
+// nativeOperation is the row of a native call, nil for others and unknowns.
+func nativeOperation(c *call.Call) *call.Operation {
+	if c.Kind != call.Native {
+		return nil
+	}
+	op, _ := call.LookupOperation(c.Operation)
+	return op
+}
+
+// pinned says whether the operation takes a confirmation of this very use.
+func pinned(op *call.Operation, f *facts.Facts) bool {
+	return op.Pinned || op.FreeIfTightening && f.Change != facts.LoosensNothing
+}
+
+// routed says whether the call came by the operation's endpoint. Surfaces
+// without endpoints name none.
+func routed(c *call.Call, op *call.Operation) bool {
+	return c.Endpoint == 0 || c.Endpoint == op.Endpoint
+}
