@@ -15,8 +15,9 @@ import (
 
 // Options is what a gate is made of.
 type Options struct {
-	// Policy returns the snapshot in force on this node.
-	Policy func() *policy.Snapshot
+	// Policy returns the snapshot in force for a call on this node, and the
+	// head it was made from, which must be the one all nodes agreed on.
+	Policy func(*call.Call) (snap *policy.Snapshot, head call.Digest)
 	// Observer, State and Asker are what the gate stands on.
 	Observer Observer
 	State    State
@@ -75,7 +76,8 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
-	c, snap := sub.Call, g.opts.Policy()
+	c := sub.Call
+	snap, head := g.opts.Policy(c)
 	in, err := g.describe(ctx, c, snap)
 	if err != nil {
 		return g.broken(c, call.Decision{}, err)
@@ -96,7 +98,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 			in.Switches, in.Elements = now.Switches, now.Elements
 			d = snap.Decide(in, nil)
 		}
-		if reason := stopped(snap, &now); reason != "" {
+		if reason := stopped(head, &now); reason != "" {
 			ans = deny(c, d, reason)
 			return tx.Append(callEvent(c, &d, in.Facts, ruling(ans, nil)))
 		}
@@ -125,32 +127,62 @@ func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot
 	}, nil
 }
 
-// Prepare describes and decides a call without letting it through, for a
-// person who edits a waiting call. The result is a question of its own, with
-// its own votes; a call that would be denied cannot be asked about.
-func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
+// Decide tells what a call would be decided to. Nothing is recorded and
+// nothing is let through.
+func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.Facts, error) {
 	if err := c.Normalize(); err != nil {
-		return nil, err
+		return call.Decision{}, nil, err
 	}
-	c.ID = g.opts.NewID()
-	snap := g.opts.Policy()
+	snap, _ := g.opts.Policy(c)
 	in, err := g.describe(ctx, c, snap)
+	if err != nil {
+		return call.Decision{}, nil, err
+	}
+	return snap.Decide(in, nil), in.Facts, nil
+}
+
+// Prepare decides a call and makes a question of it without letting it
+// through, for a person who edits a waiting call. The edited call has votes of
+// its own; one that would be denied cannot be asked about.
+func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
+	d, f, err := g.Decide(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	d := snap.Decide(in, nil)
 	if d.Level == call.Deny {
 		return nil, &RefusedError{Reason: "the edited call would be denied: " + d.Why()}
 	}
-	return &Request{Call: c, Facts: in.Facts, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+	c.ID = g.opts.NewID()
+	snap, _ := g.opts.Policy(c)
+	return &Request{Call: c, Facts: f, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+}
+
+// Request tells an agent how far its own request has got.
+func (g *Gate) Request(ctx context.Context, agent, id string) (RequestState, error) {
+	st, err := g.opts.State.Request(ctx, id)
+	if err != nil {
+		return RequestState{}, err
+	}
+	if st.Agent != agent {
+		return RequestState{}, ErrNoRequest
+	}
+	return st, nil
+}
+
+// Withdraw takes back an agent's own request.
+func (g *Gate) Withdraw(ctx context.Context, agent, id string) error {
+	if _, err := g.Request(ctx, agent, id); err != nil {
+		return err
+	}
+	return g.opts.State.Commit(ctx, func(tx Tx) error { return tx.Withdraw(id) })
 }
 
 // stopped says why no call of this standing goes ahead, "" if none does.
-func stopped(snap *policy.Snapshot, now *Standing) string {
+func stopped(head call.Digest, now *Standing) string {
 	switch {
 	case now.Ended != "":
 		return "the session has ended: " + now.Ended
-	case snap == nil || now.Policy != snap.Hash:
+	case now.Policy != head:
 		return "this node does not hold the policy in force yet; try again in a moment"
 	}
 	return ""
@@ -222,6 +254,13 @@ type RefusedError struct{ Reason string }
 
 // Error returns the reason.
 func (e *RefusedError) Error() string { return e.Reason }
+
+// Public returns the reason, which may be shown.
+func (e *RefusedError) Public() string { return e.Reason }
+
+// ErrNoRequest is the answer to a request id that is not the caller's, the
+// same whether it exists or not.
+var ErrNoRequest = &RefusedError{Reason: "you have no such request"}
 
 // broken answers when the gate itself could not do its work. Nothing durable
 // was written, so nothing may run.
