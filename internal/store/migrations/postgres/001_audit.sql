@@ -1,0 +1,1 @@
+-- The log's tables follow.
