@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // caller is who makes a request: an agent or an approver, never both.
@@ -13,7 +15,7 @@ type caller struct {
 	agent    string
 	approver string
 	token    string
-	peer     *Peer
+	peer     *session.Peer
 	surface  string
 }
 
@@ -32,8 +34,8 @@ func (s *Server) connContext(ctx context.Context, conn net.Conn) context.Context
 	return context.WithValue(ctx, peerKey{}, &peer)
 }
 
-func peerOf(ctx context.Context) *Peer {
-	peer, _ := ctx.Value(peerKey{}).(*Peer)
+func peerOf(ctx context.Context) *session.Peer {
+	peer, _ := ctx.Value(peerKey{}).(*session.Peer)
 	return peer
 }
 
@@ -64,7 +66,7 @@ func (s *Server) identify(req *http.Request, h half) (*caller, error) {
 		if secret == "" && c.peer != nil {
 			// A process on this machine without a token is named after its
 			// user; what it may do is the policy's business.
-			c.agent = fmt.Sprintf("local-%d", c.peer.UID)
+			c.agent = fmt.Sprintf("local-%d", c.peer.Chain[0].UID)
 			return c, nil
 		}
 		return nil, errNoAgent

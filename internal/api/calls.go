@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 )
 
 // maxWait bounds how long one request may wait for a person. A client that
@@ -31,7 +33,7 @@ func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.C
 	return &call.Call{
 		Kind: kind, Surface: c.surface, Principal: call.Principal{Agent: c.agent, Session: session, Path: in.Path},
 		Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType, Args: in.Args,
-		Dir: in.Dir, Note: in.Note, Parent: in.Parent,
+		Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
 	}, nil
 }
 
@@ -60,6 +62,15 @@ func (s *Server) decide(ctx context.Context, c *caller, _ *http.Request, in *Cal
 		return nil, err
 	}
 	return NewDecideResponse(d, f), nil
+}
+
+// NewDecideResponse writes a decision with what it rests on.
+func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
+	return &DecideResponse{
+		Level: d.Level, Why: d.Why(), Votes: slices.Collect(d.Votes()), Conflicts: d.Conflicts(), Requires: d.Requires,
+		Digest: d.Digest, World: d.World, Policy: d.Policy, Pinned: d.Pinned,
+		Class: f.Class, Risk: f.Risk, Words: f.Words,
+	}
 }
 
 func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*CallResponse, error) {
