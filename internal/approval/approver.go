@@ -28,9 +28,9 @@ type Approver struct {
 	Factor bool `json:"factor"`
 
 	hash       []byte
-	totp       []byte // sealed; set before it is confirmed
-	totpStep   int64  // the last time step a code was taken for
-	tries      int64 // wrong codes in a row
+	totp       []byte    // sealed; set before it is confirmed
+	totpStep   int64     // the last time step a code was taken for
+	tries      int64     // wrong codes in a row
 	triesSince time.Time // of the last try
 }
 

@@ -35,6 +35,9 @@ type Options struct {
 	Clock func() time.Time
 	// Wrap interposes on the driver, for tests that inject faults or count commits.
 	Wrap func(driver.Connector) driver.Connector
+	// Twice runs every function of Write once for nothing before it counts, so that tests find those that do not bear
+	// being run again.
+	Twice bool
 	// Migrations replaces the embedded migrations, for tests of the migrator. It holds NNN_name.sql files.
 	Migrations fs.FS
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type Tx struct {
 	group   *group // nil for a read
 
 	err      error // of the first statement that failed
+	wrote    bool  // whether a statement may have changed something
 	over     bool
 	rows     *Rows
 	notices  []Notice
@@ -69,6 +71,7 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	if err := tx.ready(); err != nil {
 		return 0, err
 	}
+	tx.wrote = true
 	res, err := tx.session.exec(tx.ctx, query, args...)
 	if err != nil {
 		return 0, tx.fail(err)
@@ -82,6 +85,7 @@ func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 	if err := tx.ready(); err != nil {
 		return nil, err
 	}
+	tx.wrote = tx.wrote || !strings.HasPrefix(strings.TrimLeft(query, " \t\n"), "SELECT") // INSERT … RETURNING
 	rows, err := tx.session.query(tx.ctx, query, args...)
 	if err != nil {
 		return nil, tx.fail(err)

@@ -12,13 +12,17 @@ import (
 // and then how often each of those is tried.
 const groupAttempts = 3
 
+// errSpoilt asks for another attempt: a function failed after it had written, and there was no savepoint to go back to.
+var errSpoilt = errors.New("store: a function of the group failed")
+
 // Write runs fn in a transaction and returns nil once its writes are durable. Functions that wait at the same time
-// share one commit; each has its own savepoint, so that an error or panic takes back its writes only, and is told to
-// its caller only.
+// share one commit, yet each stands alone: an error or panic takes back its writes only, and is told to its caller
+// only.
 //
 // A full queue refuses at once with [ErrBusy]. A context that ends while fn is queued withdraws it; once fn has been
-// taken into a group, the answer is the truth about the commit, however long that takes. On PostgreSQL fn may run
-// several times, of which the last counts. fn must not call Write itself: it would wait for its own end.
+// taken into a group, the answer is the truth about the commit, however long that takes. fn may run several times, of
+// which the last counts, so it must set what it returns through captured variables and not add to it. fn must not
+// call Write itself: it would wait for its own end.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	j := &job{fn: fn, answer: make(chan error, 1)}
 	if err := s.enqueue(ctx, j); err != nil {
@@ -118,14 +122,19 @@ func (w *writer) collect(first *job) []*job {
 	}
 }
 
-// serve commits the jobs and answers each of them. Interference by other nodes is met by trying again, first
+// serve commits the jobs and answers each of them. Savepoints cost as much as a small write, and few functions fail
+// after writing, so the first attempt does without them. Interference by other nodes is met by trying again, first
 // together, then one by one so that a job which cannot succeed does not fail the others.
 func (w *writer) serve(jobs []*job) {
-	var err error
-	for range groupAttempts {
-		if err = w.attempt(jobs); !errors.Is(err, ErrConflict) {
-			break
-		}
+	if w.store.opts.Twice {
+		w.rehearse(jobs)
+	}
+	err := w.attempt(jobs, false)
+	if errors.Is(err, errSpoilt) {
+		err = w.attempt(jobs, true)
+	}
+	for n := 1; n < groupAttempts && errors.Is(err, ErrConflict); n++ {
+		err = w.attempt(jobs, true)
 	}
 	if errors.Is(err, ErrConflict) && len(jobs) > 1 {
 		for _, j := range jobs {
@@ -152,13 +161,13 @@ func (w *writer) answerRest(jobs []*job) {
 }
 
 // attempt runs the jobs in one transaction. It returns nil if each job's own error is the whole truth about it.
-func (w *writer) attempt(jobs []*job) error {
+func (w *writer) attempt(jobs []*job, savepoints bool) error {
 	ctx, cancel := w.store.dialect.groupContext()
 	defer cancel()
 	if err := w.begin(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, fault(err))
 	}
-	g := &group{writer: w, ctx: ctx, memory: make(map[any]any)}
+	g := &group{writer: w, ctx: ctx, alone: len(jobs) == 1, savepoints: savepoints, memory: make(map[any]any)}
 	committed := false
 	defer func() {
 		if !committed {
@@ -180,6 +189,22 @@ func (w *writer) attempt(jobs []*job) error {
 	maps.Copy(w.memory, g.memory)
 	w.store.hub.deliver(g.notices)
 	return nil
+}
+
+// rehearse runs the jobs for nothing.
+func (w *writer) rehearse(jobs []*job) {
+	ctx, cancel := w.store.dialect.groupContext()
+	defer cancel()
+	if err := w.begin(ctx); err != nil {
+		return // the attempt that counts will say so
+	}
+	defer w.abandon()
+	g := &group{writer: w, ctx: ctx, memory: make(map[any]any)}
+	for _, j := range jobs {
+		if g.run(j) != nil {
+			return
+		}
+	}
 }
 
 // begin opens a transaction. A connection from before may have died since, so it is given a second chance.
@@ -227,21 +252,25 @@ func (w *writer) close() error {
 
 // group is one transaction shared by several functions.
 type group struct {
-	writer  *writer
-	ctx     context.Context
-	started bool
-	kept    int // functions whose writes are in the transaction
-	notices []Notice
-	memory  map[any]any
+	writer     *writer
+	ctx        context.Context
+	alone      bool // one function only, whose failure takes back the whole transaction
+	savepoints bool
+	started    bool
+	kept       int // functions whose writes are in the transaction
+	notices    []Notice
+	memory     map[any]any
 }
 
-// run gives j its savepoint. The error returned is one that ends the whole group; j's own error is left in j.
+// run runs j in the transaction. The error returned is one that ends the whole group; j's own error is left in j.
 func (g *group) run(j *job) error {
 	w := g.writer
-	if err := w.session.control(g.ctx, w.store.dialect.savepoint(!g.started)...); err != nil {
-		return fault(err)
+	if g.savepoints {
+		if err := w.session.control(g.ctx, w.store.dialect.savepoint(!g.started)...); err != nil {
+			return fault(err)
+		}
+		g.started = true
 	}
-	g.started = true
 	tx := &Tx{store: w.store, ctx: g.ctx, session: w.session, group: g}
 	if j.err = tx.call(j.fn); j.err == nil {
 		g.kept++
@@ -249,16 +278,24 @@ func (g *group) run(j *job) error {
 		maps.Copy(g.memory, tx.remember)
 		return nil
 	}
-	if tx.err != nil {
-		clear(w.memory)
-		clear(g.memory)
-	}
-	if errors.Is(tx.err, ErrConflict) {
+	return g.takeBack(tx)
+}
+
+// takeBack undoes what a function did before it failed.
+func (g *group) takeBack(tx *Tx) error {
+	switch {
+	case errors.Is(tx.err, ErrConflict):
 		return tx.err
+	case tx.err == nil && !tx.wrote, g.alone:
+		return nil
+	case !g.savepoints:
+		return errSpoilt
 	}
-	if err := w.session.control(g.ctx, "ROLLBACK TO SAVEPOINT f"); err != nil {
+	clear(g.memory)
+	clear(g.writer.memory)
+	if err := g.writer.session.control(g.ctx, "ROLLBACK TO SAVEPOINT f"); err != nil {
 		// SQLite takes back the whole transaction on some failures, and a lost connection takes everything with it:
-		// then what failed j failed everyone.
+		// then what failed one function failed everyone.
 		return fault(errors.Join(tx.err, err))
 	}
 	return nil
