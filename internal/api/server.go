@@ -34,7 +34,7 @@ type SessionAsk struct {
 	Agent     string
 	Token     string        // the token the caller showed, "" for a bare peer
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
-	ID        string // the session named by the caller, "" for its own
+	ID        string        // the session named by the caller, "" for its own
 	Workspace string
 	Surface   string
 }

@@ -55,7 +55,7 @@ type Tx interface {
 	// Withdraw takes back a request that still waits.
 	Withdraw(requestID string) error
 	// Open notes that a call has started.
-	Open(c *call.Call, d call.Digest) error
+	Open(c *call.Call) error
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.
