@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
@@ -62,6 +63,9 @@ type Act struct {
 type Desk struct {
 	opts    Options
 	changes *Changes
+
+	mu    sync.Mutex
+	first *firstLink // until the first approver is enrolled
 }
 
 // New makes a desk.
@@ -88,7 +92,7 @@ func (a Actor) act(name, subject string, detail any) Act {
 func (d *Desk) Changed() <-chan struct{} { return d.changes.Wait() }
 
 // Present marks that a person is looking, until release is called.
-func (d *Desk) Present() (release func()) { return d.opts.Channels.Console() }
+func (d *Desk) Present() (release func()) { return d.opts.Channels.Join(approval.ConsoleOpen) }
 
 // Sessions lists the sessions of agents, newest first.
 func (d *Desk) Sessions(ctx context.Context) (out []Session, err error) {

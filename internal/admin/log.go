@@ -9,11 +9,11 @@ import (
 
 // Records lists records of the log, newest first.
 func (d *Desk) Records(ctx context.Context, f RecordFilter, cursor string, limit int) ([]Record, string, error) {
-	list, next, err := d.opts.Log.List(ctx, audit.Filter{
+	page, err := d.opts.Log.List(ctx, audit.Filter{
 		Kind: f.Kind, Principal: f.Principal, Session: f.Session, Surface: f.Surface, Operation: f.Operation,
-		Level: f.Level, Outcome: f.Outcome, CallID: f.CallID, Since: f.Since, Until: f.Until,
+		Level: f.Level, Outcome: f.Outcome, CallID: f.CallID, From: f.Since, Until: f.Until,
 	}, cursor, limit)
-	return records(list), next, publicError(err)
+	return records(page.Records), page.Next, publicError(err)
 }
 
 // Record returns one record.

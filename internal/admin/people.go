@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/subtle"
 	"net/url"
 	"strings"
 	"time"
@@ -86,21 +88,76 @@ func (d *Desk) CheckCredential(ctx context.Context, credential string) (name str
 func (d *Desk) Link(ctx context.Context, a Actor) (link string, err error) {
 	err = d.act(ctx, func(tx *store.Tx) (Act, error) {
 		secret, err := d.opts.Approval.NewLink(tx, a.Approver)
-		link = d.opts.BaseURL + "/signin?token=" + url.QueryEscape(secret.Reveal())
+		link = d.signInURL(secret)
 		return a.act("link.new", a.Approver, nil), err
 	})
 	return link, err
 }
 
-// SignIn redeems a link and returns the cookie of a console.
+// FirstLink makes the link with which the first approver enrols and signs in.
+// It lives in this process only, for ten minutes, and works once, while nobody
+// was ever enrolled.
+func (d *Desk) FirstLink(name string) (link string, err error) {
+	secret, hash, err := keyring.Mint(keyring.Link, rand.Reader)
+	if err != nil {
+		return "", err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.first = &firstLink{hash: hash, name: name, until: time.Now().Add(approval.LinkLife)}
+	return d.signInURL(secret), nil
+}
+
+// firstLink is the way in of the first approver.
+type firstLink struct {
+	hash  keyring.Hash
+	name  string
+	until time.Time
+}
+
+// takeFirst uses the first approver's link up if the token is it.
+func (d *Desk) takeFirst(token string) (name string, ok bool) {
+	hash, ok := keyring.HashOf(keyring.Link, token)
+	if !ok {
+		return "", false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	f := d.first
+	if f == nil || subtle.ConstantTimeCompare(f.hash[:], hash[:]) != 1 || time.Now().After(f.until) {
+		return "", false
+	}
+	d.first = nil
+	return f.name, true
+}
+
+func (d *Desk) signInURL(secret keyring.Secret) string {
+	return d.opts.BaseURL + "/signin?token=" + url.QueryEscape(secret.Reveal())
+}
+
+// SignIn redeems a link and returns the cookie of a console. The first
+// approver's link enrols them too.
 func (d *Desk) SignIn(ctx context.Context, token, remote string) (cookie, approver string, expires time.Time, err error) {
+	name, first := d.takeFirst(token)
 	err = d.act(ctx, func(tx *store.Tx) (Act, error) {
-		secret, console, err := d.opts.Approval.RedeemLink(tx, token, remote)
+		var secret keyring.Secret
+		var console *approval.Console
+		act := Act{Name: "console.signin", Channel: "console", Detail: remote}
+		if first {
+			act.Name = "approver.enrol"
+			if _, err = d.opts.Approval.Enrol(tx, name, approval.EnrolInfo{Process: "the link on the terminal of `gatehouse up`"}); err != nil {
+				return Act{}, err
+			}
+			secret, console, err = d.opts.Approval.SignIn(tx, name, remote)
+		} else {
+			secret, console, err = d.opts.Approval.RedeemLink(tx, token, remote)
+		}
 		if err != nil {
 			return Act{}, err
 		}
 		cookie, approver, expires = secret.Reveal(), console.Approver, console.Opened.Add(approval.ConsoleLife)
-		return Act{Name: "console.signin", By: console.Approver, Channel: "console", Subject: console.ID, Detail: remote}, nil
+		act.By, act.Subject = console.Approver, console.ID
+		return act, nil
 	})
 	return cookie, approver, expires, err
 }

@@ -189,3 +189,8 @@ func (d *Desk) RevokeGrant(ctx context.Context, a Actor, id string) error {
 		return a.act("grant.revoke", id, nil), d.opts.Approval.Revoke(tx, id, a.Approver)
 	})
 }
+
+// Expired is the record of a request that nobody answered in time.
+func Expired(r *approval.Request) Act {
+	return Actor{Approver: "gatehouse", Channel: "clock"}.verdict(r, nil, "nobody answered in time")
+}

@@ -14,7 +14,7 @@ import (
 type caller struct {
 	agent    string
 	approver string
-	token    string
+	tokenID  string
 	peer     *session.Peer
 	surface  string
 }
@@ -47,21 +47,17 @@ const (
 )
 
 // identify finds out who calls and whether they may use this half.
-func (s *Server) identify(req *http.Request, h half) (*caller, error) {
+func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 	ctx := req.Context()
-	c := &caller{peer: peerOf(ctx), surface: "api"}
+	c = &caller{peer: peerOf(ctx), surface: "api"}
 	secret, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 	switch h {
 	case openHalf:
 		return c, nil
 	case agentHalf:
 		if strings.HasPrefix(secret, tokenPrefix) {
-			name, err := s.opts.Doors.Agent(ctx, secret)
-			if err != nil {
-				return nil, err
-			}
-			c.agent, c.token = name, secret
-			return c, nil
+			c.agent, c.tokenID, err = s.opts.Doors.Agent(ctx, secret)
+			return c, err
 		}
 		if secret == "" && c.peer != nil {
 			// A process on this machine without a token is named after its
@@ -77,12 +73,8 @@ func (s *Server) identify(req *http.Request, h half) (*caller, error) {
 		if !strings.HasPrefix(secret, credentialPrefix) {
 			return nil, errNoCredential
 		}
-		name, err := s.opts.Doors.Approver(ctx, secret)
-		if err != nil {
-			return nil, err
-		}
-		c.approver = name
-		return c, nil
+		c.approver, err = s.opts.Doors.Approver(ctx, secret)
+		return c, err
 	}
 	return nil, errNoCredential
 }

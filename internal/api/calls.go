@@ -21,7 +21,7 @@ const maxWait = 10 * time.Minute
 // door says it is; nothing in the body can change that.
 func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.Call, error) {
 	session, err := s.opts.Doors.Session(ctx, SessionAsk{
-		Agent: c.agent, Token: c.token, Peer: c.peer, ID: in.Session, Workspace: in.Dir, Surface: c.surface,
+		Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: in.Session, Workspace: in.Dir, Surface: c.surface,
 	})
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *
 
 // principal is the caller in a session of its own.
 func (s *Server) principal(ctx context.Context, c *caller, session, path string) (call.Principal, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, Token: c.token, Peer: c.peer, ID: session, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface})
 	return call.Principal{Agent: c.agent, Session: id, Path: path}, err
 }
 
@@ -118,12 +118,12 @@ func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *
 }
 
 func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, Token: c.token, Peer: c.peer, ID: "new", Workspace: in.Workspace, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Surface: c.surface})
 	return &SessionResponse{Session: id}, err
 }
 
 func (s *Server) endOwnSession(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
-	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, Token: c.token, Peer: c.peer, ID: req.PathValue("id"), Surface: c.surface})
+	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: req.PathValue("id"), Surface: c.surface})
 }
 
 // events tells that something may have changed, and nothing about what: the

@@ -16,8 +16,9 @@ import (
 
 // Doors says who is at the door.
 type Doors interface {
-	// Agent returns the agent that a token belongs to.
-	Agent(ctx context.Context, token string) (name string, err error)
+	// Agent returns the agent that a token belongs to, and a name for the
+	// token that is no secret.
+	Agent(ctx context.Context, token string) (name, tokenID string, err error)
 	// Approver returns the approver that a credential belongs to.
 	Approver(ctx context.Context, credential string) (name string, err error)
 	// Peer returns the process at the other end of a unix socket.
@@ -29,10 +30,13 @@ type Doors interface {
 	EndSession(ctx context.Context, ask SessionAsk) error
 }
 
+// NewSession asks for a session that nobody has used yet.
+const NewSession = "new"
+
 // SessionAsk is who asks for which session.
 type SessionAsk struct {
 	Agent     string
-	Token     string        // the token the caller showed, "" for a bare peer
+	TokenID   string        // the token the caller showed, "" for a bare peer
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
