@@ -6,6 +6,7 @@ import (
 	"html"
 	"os"
 	"runtime"
+	"sync"
 
 	"github.com/gen2brain/beeep"
 )
@@ -26,8 +27,12 @@ func NewDesktop(getenv func(string) string) *Desktop {
 	if getenv == nil {
 		getenv = os.Getenv
 	}
+	nameDesktop()
 	return &Desktop{getenv: getenv, busy: make(chan struct{}, 1)}
 }
+
+// nameDesktop tells the library, which keeps it in a variable, who we are.
+var nameDesktop = sync.OnceFunc(func() { beeep.AppName = "Gatehouse" })
 
 // Name returns desktop.
 func (d *Desktop) Name() string { return "desktop" }
