@@ -101,7 +101,12 @@ func (d *Desk) Answer(tx *store.Tx, id string, a Answer, limits Limits) (*Reques
 	default:
 		return r, nil, fmt.Errorf("%w: %q is not a verdict: use approve, deny, edit or respond", ErrInvalid, a.Verdict)
 	}
-	r.Answered, r.AnsweredBy, r.Channel, r.Words, r.sealed = now, a.Approver, a.Channel, a.Text, nil
+	r.Answered, r.AnsweredBy, r.Channel, r.Words = now, a.Approver, a.Channel, a.Text
+	if r.State != Approved || r.EditOf == "" {
+		// Of an edited call the agent has not the arguments; they stay until
+		// the grant is over.
+		r.sealed = nil
+	}
 	return r, g, d.save(tx, r, Pending)
 }
 

@@ -21,7 +21,8 @@ const MaxView = 8 << 20
 //
 // The caller fills in what the call is; ID, State, Filed and Expires are set
 // here. A request whose EditOf is set takes the place of an edited one, which
-// must belong to the same principal and have no successor yet.
+// must belong to the same principal and have no successor yet; it is a person's
+// doing, and the agent's limits do not count for it.
 func (d *Desk) File(tx *store.Tx, req Request, limits Limits) (got *Request, joined bool, err error) {
 	limits = limits.WithDefaults()
 	if err := checkFiled(&req); err != nil {
@@ -39,8 +40,11 @@ func (d *Desk) File(tx *store.Tx, req Request, limits Limits) (got *Request, joi
 		return nil, false, err
 	}
 	same, err := d.same(tx, &req)
-	if same != nil || err != nil {
-		return same, same != nil, err
+	if err != nil {
+		return nil, false, err
+	}
+	if same != nil {
+		return same, true, d.follow(tx, &req, same.ID)
 	}
 	if err := checkAttention(tx, &req, limits, now); err != nil {
 		return nil, false, err
@@ -48,10 +52,8 @@ func (d *Desk) File(tx *store.Tx, req Request, limits Limits) (got *Request, joi
 	if req.ID, err = keyring.NewID("r_", d.keys.Random()); err != nil {
 		return nil, false, err
 	}
-	if req.EditOf != "" {
-		if err := d.follow(tx, &req); err != nil {
-			return nil, false, err
-		}
+	if err := d.follow(tx, &req, req.ID); err != nil {
+		return nil, false, err
 	}
 	req.State, req.Filed, req.Expires = Pending, now, now.Add(limits.RequestLife)
 	if req.sealed, err = d.keys.Seal(viewPurpose(req.ID), req.View); err != nil {
@@ -111,6 +113,9 @@ func (d *Desk) same(tx *store.Tx, r *Request) (*Request, error) {
 // checkAttention counts what the agent has asked. Requests that were withdrawn
 // or have expired count for the hour like all others: they took attention.
 func checkAttention(tx *store.Tx, r *Request, limits Limits, now time.Time) error {
+	if r.EditOf != "" {
+		return nil
+	}
 	var ofSession, ofAgent, ofHour int
 	err := tx.QueryRow(`SELECT
 		(SELECT count(*) FROM approval_request WHERE state = 'pending' AND agent = $1 AND session = $2),
@@ -130,9 +135,12 @@ func checkAttention(tx *store.Tx, r *Request, limits Limits, now time.Time) erro
 	return nil
 }
 
-// follow ties the request for an edited call to the one that was edited, and
+// follow ties the request that was edited to the one for the edited call, and
 // drops the edited arguments there: they are in the new call now.
-func (d *Desk) follow(tx *store.Tx, r *Request) error {
+func (d *Desk) follow(tx *store.Tx, r *Request, id string) error {
+	if r.EditOf == "" {
+		return nil
+	}
 	old, err := d.load(tx, r.EditOf)
 	if err != nil {
 		return err
@@ -140,6 +148,6 @@ func (d *Desk) follow(tx *store.Tx, r *Request) error {
 	if old.State != Edited || old.EditedTo != "" || old.Principal != r.Principal {
 		return fmt.Errorf("%w: request %s does not wait for its edited call", ErrInvalid, old.ID)
 	}
-	old.EditedTo, old.edited = r.ID, nil
+	old.EditedTo, old.edited = id, nil
 	return d.save(tx, old, Edited)
 }

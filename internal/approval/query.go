@@ -127,8 +127,12 @@ func judgeAll(tx *store.Tx, list ...*Request) error {
 	return nil
 }
 
-// expireBatch bounds the work of one transaction.
-const expireBatch = 200
+const (
+	// expireBatch bounds the work of one transaction.
+	expireBatch = 200
+	// viewGrace is how long the arguments of an approved edit are kept.
+	viewGrace = 15 * time.Minute
+)
 
 // Expire writes down which requests ran out of time and returns them. Call it
 // from a timer, again at once if it returns a full batch of 200; that it runs
@@ -138,7 +142,29 @@ func (d *Desk) Expire(tx *store.Tx) ([]*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.expire(tx, now, `$2 = $2`, "")
+	due, err := d.expire(tx, now, `$2 = $2`, "")
+	if err != nil {
+		return nil, err
+	}
+	return due, d.dropViews(tx, now)
+}
+
+// dropViews drops what an approved edit kept for the agent to fetch, once the
+// grant for it is over for certain.
+func (d *Desk) dropViews(tx *store.Tx, now time.Time) error {
+	kept, err := store.All(tx, d.nextRequest, fmt.Sprintf(`SELECT %s FROM approval_request WHERE state = 'approved'
+		AND edit_of <> '' AND length(sealed) > 0 AND answered <= $1 ORDER BY id LIMIT %d`, requestColumns, expireBatch)+
+		tx.ForUpdate(), keyring.Micros(now.Add(-viewGrace)))
+	if err != nil {
+		return err
+	}
+	for _, r := range kept {
+		r.sealed = nil
+		if err := d.save(tx, r, Approved); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expire marks due requests that match a condition over $2.

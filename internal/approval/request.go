@@ -1,12 +1,11 @@
 package approval
 
 import (
-	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
-
-	"database/sql"
 
 	"github.com/go-json-experiment/json"
 
@@ -52,8 +51,10 @@ type Request struct {
 	Offers []grant.Offer `json:"offers"`
 	// View is everything the person is shown: the call with all arguments,
 	// the decision and the facts, as JSON. It is stored encrypted while the
-	// request waits and dropped when it is resolved. File takes it from here;
-	// to read it again use [Desk.View].
+	// request waits and dropped when it is resolved; only an approved edit
+	// keeps it for a quarter of an hour, because the agent has yet to fetch
+	// the call it may make. File takes it from here; to read it again use
+	// [Desk.View].
 	View []byte `json:"-"`
 
 	State   State     `json:"state"`
@@ -230,7 +231,7 @@ func text(name, s string, most int) error {
 	switch {
 	case len(s) > most:
 		return fmt.Errorf("%w: %s is longer than %d bytes", ErrInvalid, name, most)
-	case bytes.ContainsRune([]byte(s), 0):
+	case strings.ContainsRune(s, 0):
 		return fmt.Errorf("%w: %s holds a NUL byte", ErrInvalid, name)
 	}
 	return nil

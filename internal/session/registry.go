@@ -5,10 +5,8 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 )
 
 // Topic is where changes of sessions, agents and switches are announced.
@@ -61,16 +59,38 @@ func New(keys *keyring.Keyring, opts *Options) *Registry {
 type scanner interface{ Scan(dest ...any) error }
 
 // AgentID folds the spellings of an agent's name to one, so that a block on
-// "deployer" reaches "Deployer", the full-width spelling of it, and one with an
-// invisible character in it.
+// "deployer" reaches "Deployer", the full-width spelling of it, one with an
+// invisible character in it and one with a letter that only looks the same.
 func AgentID(name string) string {
-	name = cases.Fold().String(norm.NFKC.String(name))
-	name = strings.Map(func(r rune) rune {
-		if unicode.In(r, unicode.Cf, unicode.Cc, unicode.Mn, unicode.Zs, unicode.Variation_Selector) {
-			return -1
+	if plain(name) {
+		return name
+	}
+	for range 8 { // each step can make room for the next; names settle in two
+		next := strings.Map(visible, strings.ToLower(match.NFKC(match.Fold(name))))
+		if next == name {
+			break
 		}
-		return r
-	}, name)
-	// Folding can make new composable pairs; the fixed point is what counts.
-	return norm.NFKC.String(name)
+		name = next
+	}
+	return name
+}
+
+// plain names are the ones agents are enrolled under; they are what they are.
+func plain(name string) bool {
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// visible drops what a reader does not see.
+func visible(r rune) rune {
+	if unicode.IsSpace(r) || unicode.In(r, unicode.C, unicode.Mn) {
+		return -1
+	}
+	return r
 }

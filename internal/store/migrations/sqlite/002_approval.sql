@@ -90,6 +90,7 @@ CREATE TABLE approval_request (
 CREATE UNIQUE INDEX approval_request_pending ON approval_request (agent, session, path, digest, world, policy)
 	WHERE state = 'pending';
 CREATE INDEX approval_request_due ON approval_request (expires) WHERE state = 'pending';
+CREATE INDEX approval_request_kept ON approval_request (answered) WHERE state = 'approved' AND edit_of <> '';
 CREATE INDEX approval_request_agent ON approval_request (agent, filed);
 CREATE INDEX approval_request_filed ON approval_request (filed, id);
 CREATE INDEX approval_request_digest ON approval_request (digest, filed);
