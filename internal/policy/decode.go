@@ -104,8 +104,20 @@ func (d *decoder) table(path string, v any, dst reflect.Value) {
 			d.problem(join(path, key), didYouMean(key, slices.Sorted(maps.Keys(fields))), "unknown key %q", key)
 			continue
 		}
-		d.value(join(path, key), table[key], dst.Field(i))
+		d.value(join(path, key), table[key], dst.Field(i.index))
 	}
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		if _, ok := table[key]; !ok && fields[key].required {
+			d.problem(path, requiredHints[key], "%s is missing", key)
+		}
+	}
+}
+
+// requiredHints say what to write where a required key is missing.
+var requiredHints = map[string]string{
+	"version": "write version = 1",
+	"level":   "write one of " + strings.Join(call.LevelNames(), ", "),
+	"reason":  "say why, in words for the person and the agent",
 }
 
 func (d *decoder) entries(path string, v any, dst reflect.Value) {
@@ -159,12 +171,19 @@ func (d *decoder) wrongType(path string, want reflect.Kind, v any) {
 	d.problem(path, "", "%s must be %s, not %s", lastKey(path), kindWords[want], got)
 }
 
-// tomlFields maps the keys of a table to the fields of its type.
-func tomlFields(t reflect.Type) map[string]int {
-	fields := make(map[string]int)
+// tomlField is a field of a table's type.
+type tomlField struct {
+	index    int
+	required bool
+}
+
+// tomlFields maps the keys of a table to the fields of its type. A field that
+// is not marked omitempty must be there.
+func tomlFields(t reflect.Type) map[string]tomlField {
+	fields := make(map[string]tomlField)
 	for i := range t.NumField() {
-		if name, _, _ := strings.Cut(t.Field(i).Tag.Get("toml"), ","); name != "" {
-			fields[name] = i
+		if name, opts, _ := strings.Cut(t.Field(i).Tag.Get("toml"), ","); name != "" {
+			fields[name] = tomlField{index: i, required: opts != "omitempty"}
 		}
 	}
 	return fields

@@ -158,7 +158,7 @@ type Test struct {
 	Name      string     `toml:"name" json:"name" jsonschema:"What is tested."`
 	Operation string     `toml:"operation,omitempty" json:"operation,omitempty" jsonschema:"The tool or native operation; Bash if only a command is given."`
 	Command   string     `toml:"command,omitempty" json:"command,omitempty" jsonschema:"A shell command; it is analysed unless needs or class say what it does."`
-	Needs     []string   `toml:"needs,omitempty" json:"needs,omitempty" jsonschema:"What the call needs, such as fs.write:/srv/app/main.go; a path that starts with ./ lies in the workspace."`
+	Needs     []string   `toml:"needs,omitempty" json:"needs,omitempty" jsonschema:"What the call needs, such as fs.write:/srv/app/main.go; a path that starts with ./ lies in the workspace, with ~/ in the home."`
 	Class     string     `toml:"class,omitempty" json:"class,omitempty" jsonschema:"The class of the command: safe, mutating, network, destructive or unknown."`
 	Level     call.Level `toml:"level" json:"level" jsonschema:"The level the call must be decided to."`
 }

@@ -91,7 +91,6 @@ func syntaxProblem(name string, err error) Problem {
 	return p
 }
 
-
 // Name returns the name under which the file was read, "" if it was not.
 func (f *File) Name() string { return f.name }
 
