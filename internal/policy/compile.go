@@ -208,6 +208,9 @@ func (m *merger) profiles(defs map[call.Capability]CapabilityDef) {
 				m.origin("profile", p, "profile")
 			}
 		}
+		byName := func(a, b profile) int { return strings.Compare(a.name, b.name) }
+		slices.SortFunc(chosen, byName)
+		slices.SortFunc(added, byName)
 		if len(chosen) > 0 {
 			inForce = chosen
 		}
