@@ -145,3 +145,18 @@ func TestDocumentsPointSomewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentsAreListed keeps the index of docs complete.
+func TestDocumentsAreListed(t *testing.T) {
+	t.Parallel()
+	index, err := os.ReadFile("docs/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range committed(t) {
+		rel, ok := strings.CutPrefix(name, "docs/")
+		if ok && filepath.Ext(name) == ".md" && rel != "README.md" && !bytes.Contains(index, []byte("]("+rel+")")) {
+			t.Errorf("docs/README.md does not list %s", rel)
+		}
+	}
+}
