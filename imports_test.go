@@ -29,9 +29,12 @@ var order = [][]string{
 	// them from above and the way can be read without either.
 	{"internal/gate"},
 
+	// Where the gate's files are. It names places and opens none.
+	{"internal/place"},
+
 	// State: one database, and what is kept in it.
-	{"internal/keyring"},
 	{"internal/store"},
+	{"internal/keyring"}, // ties its keys to one database
 	{"internal/audit"},
 	{"internal/session"},
 	{"internal/approval"},
@@ -45,6 +48,7 @@ var order = [][]string{
 
 	// What people do, beside what agents do: one transaction per act.
 	{"internal/admin"},
+	{"internal/rulebook"}, // a loosening policy waits for a person's act
 
 	// Surfaces: where calls and people come in.
 	{"internal/api", "internal/hook", "internal/inrun", "internal/mcp"},
@@ -53,7 +57,8 @@ var order = [][]string{
 	// The wiring. It alone may know everything.
 	{"internal/daemon"},
 
-	// A client of the gate for programs outside, and the commands.
+	// Clients of the gate, which speak its API, and the commands.
+	{"internal/client"},
 	{"tool"},
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }
@@ -72,6 +77,10 @@ var never = []struct{ from, to, because string }{
 	{"sandbox", "internal/policy", "the sandbox is public and confines what it is told; it does not decide"},
 	{"sandbox", "internal/gate", "the sandbox is public and confines what it is told; it does not decide"},
 	{"sandbox", "internal/store", "the sandbox is public and holds no state of the gate"},
+	{"internal/client", "internal/daemon", "a client may have been started by an agent: it opens neither store nor key"},
+	{"internal/client", "internal/store", "a client may have been started by an agent: it opens neither store nor key"},
+	{"internal/client", "internal/keyring", "a client may have been started by an agent: it opens neither store nor key"},
+	{"internal/place", "internal", "it names places and knows nobody"},
 	{"tool", "internal/daemon", "a client speaks to the gate over its API"},
 	{"tool", "internal/store", "a client speaks to the gate over its API"},
 	{"cmd/gatehouse", "internal/store", "commands change state through the API; the wiring is in internal/daemon"},

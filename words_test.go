@@ -21,7 +21,7 @@ var forbidden = []struct {
 	except []string
 }{
 	{
-		pattern: regexp.MustCompile(`/[w]ork/(main|wt-|shared|\.library)|/[r]oot/(go/|\.cache/)|/tmp/[b]ash_jobs`),
+		pattern: regexp.MustCompile(`/[w]ork/(main|wt-|shared|\.library)|/[r]oot/(go/|\.cache/)|/tmp/([b]ash_jobs|[g]h-)`),
 		because: "a path of one machine",
 	},
 	{

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,8 +77,37 @@ func TestFigures(t *testing.T) {
 		if f.none && f.bar != 0 {
 			t.Errorf("%s: a bar and none", f.name)
 		}
+		for _, m := range []metric{f.value, f.base} {
+			if name, _, _ := strings.Cut(m.bench, "/"); f.pkg != "" && name != "" && !declares(t, f.pkg, name) {
+				t.Errorf("%s: %s has no %s; where it was renamed, rename it here", f.name, f.pkg, name)
+			}
+		}
 		if f.value.bench == "" || f.value.unit == "" {
 			t.Errorf("%s: nothing is measured", f.name)
 		}
 	}
+}
+
+// declares reports whether the tests of a package have the benchmark. A package
+// that does not exist yet has whatever is wanted.
+func declares(t *testing.T, pkg, name string) bool {
+	t.Helper()
+	folder := filepath.Join("..", filepath.FromSlash(pkg))
+	if _, err := os.Stat(folder); err != nil {
+		return true
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		source, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(source), "func "+name+"(") {
+			return true
+		}
+	}
+	return false
 }

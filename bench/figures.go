@@ -37,6 +37,12 @@ var figures = []figure{
 		bar: 20, atLeast: true,
 	},
 	{
+		name:  "sandbox: a run, against bubblewrap by hand",
+		pkg:   "sandbox",
+		value: metric{"BenchmarkRun", "ns/op"}, base: metric{"BenchmarkHand", "ns/op"},
+		bar: 2.2,
+	},
+	{
 		name:  "daemon: start to first answer, against hello world",
 		value: metric{"daemon/start", "ms"}, base: metric{"daemon/hello", "ms"},
 		bar: 40,
