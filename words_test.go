@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -75,7 +76,7 @@ func forbiddenWords(name string, data []byte, report reporter) {
 
 // thisMachine lists folders that are only here: the work tree and Go's caches.
 // A short path, as in a container, could be anything and is left out.
-func thisMachine() []string {
+var thisMachine = sync.OnceValue(func() []string {
 	var out []string
 	if root, err := os.Getwd(); err == nil {
 		out = append(out, root)
@@ -86,7 +87,7 @@ func thisMachine() []string {
 	return slices.DeleteFunc(out, func(p string) bool {
 		return len(p) < len("/home/me") || strings.Count(filepath.ToSlash(p), "/") < 2
 	})
-}
+})
 
 // committed lists the files that git tracks or would add, and where there is
 // no git all files that are not hidden.
