@@ -73,3 +73,12 @@ func stamp(t time.Time) string {
 	}
 	return t.Local().Format("2006-01-02 15:04:05")
 }
+
+// quoteJSON writes a string as JSON.
+func quoteJSON(s string) string {
+	b, err := jsontext.AppendQuote(nil, s)
+	if err != nil {
+		return `""`
+	}
+	return string(b)
+}

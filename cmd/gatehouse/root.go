@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -114,3 +115,12 @@ func errorText(err error) string {
 
 // out is where a command prints to.
 func out(cmd *cobra.Command) io.Writer { return cmd.OutOrStdout() }
+
+// dataPath names something in the gate's directory.
+func (a *app) dataPath(name string) string {
+	p, err := place.Find(a.home)
+	if err != nil {
+		return name
+	}
+	return filepath.Join(p.Home, name)
+}

@@ -20,6 +20,9 @@ type Rulebook interface {
 	// Accept puts the staged change with this hash in force, inside the
 	// transaction.
 	Accept(tx *store.Tx, hash call.Digest, by string) error
+	// TrustProject takes a project's file as it is on disk, inside the
+	// transaction.
+	TrustProject(tx *store.Tx, path, by string) (call.Digest, error)
 	// Adopted is called when the transaction is durable.
 	Adopted(ctx context.Context) error
 }
@@ -158,6 +161,22 @@ func (d *Desk) AcceptPolicy(ctx context.Context, a Actor, hash call.Digest, code
 	}
 	err := d.act(ctx, func(tx *store.Tx) (Act, error) {
 		return a.act("policy.accept", hash.String(), nil), d.opts.Rules.Accept(tx, hash, a.Approver)
+	})
+	if err != nil {
+		return err
+	}
+	return publicError(d.opts.Rules.Adopted(ctx))
+}
+
+// TrustPolicy takes a project's policy file as it is on disk: it may loosen,
+// or be gone. Like accepting a change it is pinned.
+func (d *Desk) TrustPolicy(ctx context.Context, a Actor, path, code string) error {
+	if err := d.prove(ctx, a, "trust "+path, code); err != nil {
+		return publicError(err)
+	}
+	err := d.act(ctx, func(tx *store.Tx) (Act, error) {
+		digest, err := d.opts.Rules.TrustProject(tx, path, a.Approver)
+		return a.act("policy.trust", path, digest), err
 	})
 	if err != nil {
 		return err

@@ -98,7 +98,7 @@ func (d *Desk) Link(ctx context.Context, a Actor) (link string, err error) {
 // It lives in this process only, for ten minutes, and works once, while nobody
 // was ever enrolled.
 func (d *Desk) FirstLink(name string) (link string, err error) {
-	secret, hash, err := keyring.Mint(keyring.Link, rand.Reader)
+	secret, hash, err := keyring.Mint(keyring.SignInLink, rand.Reader)
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ type firstLink struct {
 
 // takeFirst uses the first approver's link up if the token is it.
 func (d *Desk) takeFirst(token string) (name string, ok bool) {
-	hash, ok := keyring.HashOf(keyring.Link, token)
+	hash, ok := keyring.HashOf(keyring.SignInLink, token)
 	if !ok {
 		return "", false
 	}

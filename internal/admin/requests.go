@@ -35,7 +35,7 @@ func NewView(c *call.Call, d *call.Decision, f *facts.Facts) *View {
 // Requests lists requests in a state, or in all, newest first.
 func (d *Desk) Requests(ctx context.Context, state, cursor string, limit int) (out []Request, next string, err error) {
 	err = d.opts.Store.Read(ctx, func(tx *store.Tx) error {
-		list, more, err := d.opts.Approval.List(tx, approval.Filter{State: approval.State(state)}, approval.Page{Before: cursor, Limit: limit})
+		list, more, err := d.opts.Approval.List(tx, approval.Filter{State: approval.State(state)}, approval.Page{After: cursor, Limit: limit})
 		if err != nil {
 			return err
 		}

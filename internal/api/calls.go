@@ -26,14 +26,18 @@ func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.C
 	if err != nil {
 		return nil, err
 	}
+	return BuildCall(in, c.surface, call.Principal{Agent: c.agent, Session: session, Path: in.Path})
+}
+
+// BuildCall makes a call of a request for a principal that is known already.
+func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, error) {
 	kind, err := kindOf(in)
 	if err != nil {
 		return nil, err
 	}
 	return &call.Call{
-		Kind: kind, Surface: c.surface, Principal: call.Principal{Agent: c.agent, Session: session, Path: in.Path},
-		Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType, Args: in.Args,
-		Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
+		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
+		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
 	}, nil
 }
 
