@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -84,7 +85,8 @@ func verify(t testing.TB, s *store.Store, keys *audit.Keys, checkpoint []byte) *
 	return report
 }
 
-// attack runs SQL as somebody who owns the database: without the triggers.
+// attack runs SQL as somebody who owns the database: without the triggers, and while the gate is down, so that it
+// remembers nothing from before.
 func attack(t testing.TB, s *store.Store, statements ...string) {
 	t.Helper()
 	err := s.Write(t.Context(), func(tx *store.Tx) error {
@@ -99,6 +101,10 @@ func attack(t testing.TB, s *store.Store, statements ...string) {
 		return nil
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+	forget := errors.New("forget")
+	if err := s.Write(t.Context(), func(*store.Tx) error { return forget }); !errors.Is(err, forget) {
 		t.Fatal(err)
 	}
 }
