@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -34,28 +35,29 @@ type exportLine struct {
 	Record *exportRecord `json:"record,omitempty"`
 }
 
-// exportRecord is a record as text. The body is given as it is where JSON can hold it unchanged.
+// exportRecord is a record as text. The body is a string and not JSON within JSON, because its exact bytes are what was
+// hashed and must survive whatever lays out the document anew; one that is not UTF-8 is given in base64.
 type exportRecord struct {
-	Index       int64           `json:"index"`
-	ID          string          `json:"id"`
-	Time        time.Time       `json:"time"`
-	Node        string          `json:"node"`
-	Seq         int64           `json:"seq"`
-	Kind        string          `json:"kind"`
-	CallID      string          `json:"call_id,omitempty"`
-	Principal   string          `json:"principal,omitempty"`
-	Session     string          `json:"session,omitempty"`
-	Surface     string          `json:"surface,omitempty"`
-	Operation   string          `json:"operation,omitempty"`
-	Level       string          `json:"level,omitempty"`
-	Outcome     string          `json:"outcome,omitempty"`
-	Correlation string          `json:"correlation,omitempty"`
-	Dropped     bool            `json:"dropped,omitempty"`
-	Salt        []byte          `json:"salt,omitempty"`
-	Body        json.RawMessage `json:"body,omitempty"`
-	BodyBytes   []byte          `json:"body_bytes,omitempty"`
-	BodyHash    tlog.Hash       `json:"body_hash"`
-	Hash        tlog.Hash       `json:"hash"`
+	Index       int64     `json:"index"`
+	ID          string    `json:"id"`
+	Time        time.Time `json:"time"`
+	Node        string    `json:"node"`
+	Seq         int64     `json:"seq"`
+	Kind        string    `json:"kind"`
+	CallID      string    `json:"call_id,omitempty"`
+	Principal   string    `json:"principal,omitempty"`
+	Session     string    `json:"session,omitempty"`
+	Surface     string    `json:"surface,omitempty"`
+	Operation   string    `json:"operation,omitempty"`
+	Level       string    `json:"level,omitempty"`
+	Outcome     string    `json:"outcome,omitempty"`
+	Correlation string    `json:"correlation,omitempty"`
+	Dropped     bool      `json:"dropped,omitempty"`
+	Salt        []byte    `json:"salt,omitempty"`
+	Body        *string   `json:"body,omitempty"`
+	BodyBytes   []byte    `json:"body_bytes,omitempty"`
+	BodyHash    tlog.Hash `json:"body_hash"`
+	Hash        tlog.Hash `json:"hash"`
 }
 
 func toExport(r *Record) *exportRecord {
@@ -64,26 +66,34 @@ func toExport(r *Record) *exportRecord {
 		Principal: r.Principal, Session: r.Session, Surface: r.Surface, Operation: r.Operation, Level: r.Level,
 		Outcome: r.Outcome, Correlation: r.Correlation, Dropped: r.Dropped, Salt: r.salt, BodyHash: r.BodyHash, Hash: r.Hash,
 	}
-	var compact bytes.Buffer
-	if err := json.Compact(&compact, r.Body); err == nil && bytes.Equal(compact.Bytes(), r.Body) {
-		e.Body = r.Body
-	} else {
+	switch text := string(r.Body); {
+	case r.Dropped:
+	case utf8.ValidString(text):
+		e.Body = &text
+	default:
 		e.BodyBytes = r.Body
 	}
 	return e
 }
 
-func (e *exportRecord) record() *Record {
+// record is the reverse. Whether identifier, time and place fit each other is part of it: the position they come from
+// is what was hashed.
+func (e *exportRecord) record() (*Record, error) {
 	r := &Record{
 		Index: e.Index, ID: e.ID, Time: e.Time, Node: e.Node, Seq: e.Seq, Kind: e.Kind, CallID: e.CallID,
 		Principal: e.Principal, Session: e.Session, Surface: e.Surface, Operation: e.Operation, Level: e.Level,
 		Outcome: e.Outcome, Correlation: e.Correlation, Dropped: e.Dropped, salt: e.Salt, BodyHash: e.BodyHash, Hash: e.Hash,
 	}
-	r.Body = e.Body
-	if e.Body == nil {
-		r.Body = e.BodyBytes
+	r.Body = e.BodyBytes
+	if e.Body != nil {
+		r.Body = []byte(*e.Body)
 	}
-	return r
+	micros, pos, err := parseID(e.ID)
+	if err == nil && (micros != e.Time.UnixMicro() || seqOf(pos) != e.Seq) {
+		err = errors.New("the identifier does not fit the record's time and place")
+	}
+	r.pos = pos
+	return r, err
 }
 
 // Export writes the sequenced records as JSON Lines, with all that is needed to verify them without the database. It
@@ -168,25 +178,23 @@ func VerifyExport(r io.Reader, publicKeys string, opts VerifyOptions) (*Report, 
 		case line.Checkpoint != "":
 			c.checkpoint([]byte(line.Checkpoint), "a checkpoint in the export")
 		case line.Record != nil:
-			c.exported(line.Record.record())
+			c.exported(line.Record)
 		}
 	}
 	c.finish(head{size: first.Size, root: *first.Root})
 	return &c.report, nil
 }
 
-// exported judges a line's record: its place and its identifier are claims like any other.
-func (c *checker) exported(r *Record) {
+// exported judges a line's record: its place is a claim like any other.
+func (c *checker) exported(e *exportRecord) {
 	index := c.frontier.size
-	claimed := r.Index
+	r, err := e.record()
 	r.Index = index
-	if claimed != index {
-		c.problem(Problem{Fault: Missing, Index: index, ID: r.ID, Node: r.Node, Seq: r.Seq,
-			Detail: fmt.Sprintf("the record in this place says it is %d", claimed)})
+	if err != nil {
+		c.blame(Changed, r, "%v", err)
 	}
-	if micros, pos, err := parseID(r.ID); err != nil || micros != r.Time.UnixMicro() || seqOf(pos) != r.Seq {
-		c.problem(Problem{Fault: Changed, Index: index, ID: r.ID, Node: r.Node, Seq: r.Seq,
-			Detail: "its identifier does not fit its time and place"})
+	if e.Index != index {
+		c.blame(Missing, r, "the record in this place says it is %d", e.Index)
 	}
 	c.record(r)
 }

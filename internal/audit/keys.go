@@ -94,8 +94,8 @@ func parseKeys(secret string) (*Keys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the signing key: %w", err)
 	}
-	encoded := secret[strings.LastIndexByte(secret, '+')+1:]
-	data, err := base64.StdEncoding.DecodeString(encoded)
+	parts := strings.SplitN(secret, "+", 5) // PRIVATE+KEY+name+hash+data, and data may have a + of its own
+	data, err := base64.StdEncoding.DecodeString(parts[4])
 	if err != nil || len(data) != 1+ed25519.SeedSize { // the first byte names the algorithm
 		return nil, errors.New("the signing key is not an ed25519 key")
 	}

@@ -93,7 +93,7 @@ func bodyHash(salt, body []byte) tlog.Hash {
 func (r *Record) leaf(prev tlog.Hash) tlog.Hash {
 	b := make([]byte, 0, 512)
 	b = append(b, "gatehouse record v1\n"...)
-	b = binary.BigEndian.AppendUint64(b, uint64(r.Seq))
+	b = binary.BigEndian.AppendUint64(b, uint64(r.pos))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Time.UnixMicro()))
 	fields := r.columns()
 	for _, f := range append(fields[:], r.CallID) {
@@ -132,5 +132,9 @@ func parseID(id string) (micros, pos int64, err error) {
 	if err != nil || len(b) != 16 {
 		return 0, 0, fmt.Errorf("%w: %q is not the identifier of a record", ErrNotFound, id)
 	}
-	return int64(binary.BigEndian.Uint64(b[:8])), int64(binary.BigEndian.Uint64(b[8:])), nil
+	micros, pos = int64(binary.BigEndian.Uint64(b[:8])), int64(binary.BigEndian.Uint64(b[8:]))
+	if makeID(micros, pos) != id { // the last letter has bits to spare
+		return 0, 0, fmt.Errorf("%w: %q is not the identifier of a record", ErrNotFound, id)
+	}
+	return micros, pos, nil
 }

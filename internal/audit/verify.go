@@ -76,6 +76,7 @@ type checker struct {
 	broken      bool
 	chains      map[string]*chainCheck
 	checkpoints []Checkpoint
+	before      int64 // the size of the checkpoint before the one covered
 	// What was dropped, and what a recorded retention allowed to be.
 	drops      []*Record
 	droppable  int64
@@ -167,11 +168,17 @@ func (c *checker) compareRoots() {
 		case c.broken:
 		case c.frontier.root() == cp.Root:
 			c.report.Checkpoints++
-			c.report.Covered = cp.Size
+			if c.report.Covered < cp.Size {
+				c.before, c.report.Covered = c.report.Covered, cp.Size
+			}
 		default:
 			c.broken = true
+			sound := c.report.Covered
+			if sound == cp.Size { // another checkpoint of this size agrees with the records: it may be the forged one
+				sound = c.before
+			}
 			c.problem(Problem{Fault: WrongRoot, Index: Unsequenced, Detail: fmt.Sprintf("the first %d records do not hash "+
-				"to the root that was signed; those before %d do: something between was changed", cp.Size, c.report.Covered)})
+				"to the root that was signed; those before %d do: something between was changed", cp.Size, sound)})
 		}
 	}
 }

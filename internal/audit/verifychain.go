@@ -63,7 +63,7 @@ func (k *chainCheck) check(c *checker, r *Record) {
 // follows says whether the record, moved back to its true place, comes right after the given hash.
 func (k *chainCheck) follows(r *Record, shift int64, prev tlog.Hash) bool {
 	moved := *r
-	moved.Seq -= shift
+	moved.pos -= shift
 	return moved.leaf(prev) == r.Hash
 }
 
@@ -118,7 +118,7 @@ func (c *checker) unravel() {
 	innocent := make(map[int]bool)
 	for i, a := range c.unverified {
 		for _, b := range c.unverified[i+1:] {
-			if a.record.Node != b.record.Node || !a.fits(b.record.Seq, b.prev) || !b.fits(a.record.Seq, a.prev) {
+			if a.record.Node != b.record.Node || !a.fits(b.record.pos, b.prev) || !b.fits(a.record.pos, a.prev) {
 				continue
 			}
 			for _, pair := range [][2]suspect{{a, b}, {b, a}} {
@@ -126,7 +126,7 @@ func (c *checker) unravel() {
 				p.Fault = Reordered
 				p.Detail = fmt.Sprintf("it has changed places with record %d of node %s", pair[1].record.Seq, p.Node)
 				for _, after := range c.unverified {
-					if after.record.Seq == pair[0].record.Seq+1 && after.fits(after.record.Seq, pair[1].record.Hash) {
+					if after.record.pos == pair[0].record.pos+1 && after.fits(after.record.pos, pair[1].record.Hash) {
 						innocent[after.problem] = true
 					}
 				}
@@ -143,8 +143,8 @@ func (c *checker) unravel() {
 }
 
 // fits says whether the suspect belongs in the given place, after the given hash.
-func (s suspect) fits(seq int64, prev tlog.Hash) bool {
+func (s suspect) fits(pos int64, prev tlog.Hash) bool {
 	moved := *s.record
-	moved.Seq = seq
+	moved.pos = pos
 	return moved.leaf(prev) == s.record.Hash
 }
