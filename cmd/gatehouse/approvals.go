@@ -136,7 +136,7 @@ func printRequest(w io.Writer, r *admin.Request) error {
 	}
 	if len(r.Call.Args) > 0 {
 		args := jsontext.Value(append([]byte(nil), r.Call.Args...))
-		if err := args.Indent(); err == nil {
+		if err := args.Indent(jsontext.WithIndent("  ")); err == nil {
 			fmt.Fprintf(w, "arguments\n%s\n", match.VisibleLines(string(args)))
 		}
 	}

@@ -99,7 +99,7 @@ func newAuditShow(a *app) *cobra.Command {
 			for _, r := range got.Records {
 				fmt.Fprintf(out(cmd), "%s  %s %s  %s %s %s\n", stamp(r.Time), paint(out(cmd), bold, r.Kind), r.ID, match.Visible(r.Operation), r.Level, r.Outcome)
 				body := jsontext.Value(bytes.Clone(r.Body))
-				if err := body.Indent(); err == nil {
+				if err := body.Indent(jsontext.WithIndent("  ")); err == nil {
 					fmt.Fprintln(out(cmd), match.VisibleLines(string(body)))
 				}
 			}

@@ -41,6 +41,8 @@ type Options struct {
 	File func(tx *store.Tx, r *gate.Request) (id string, err error)
 	// Record appends an act to the log, inside its transaction.
 	Record func(tx *store.Tx, act Act) error
+	// Checkpoint signs the log as it is now.
+	Checkpoint func(context.Context) error
 	// Limits are the limits in force.
 	Limits func() approval.Limits
 	// BaseURL is where the console is, for sign-in links.

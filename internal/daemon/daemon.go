@@ -53,25 +53,26 @@ type Options struct {
 
 // daemon is a running gate.
 type daemon struct {
-	opts     Options
-	log      *slog.Logger
-	store    *store.Store
-	keys     *keyring.Keyring
-	logKeys  *audit.Keys
-	sessions *session.Registry
-	desk     *approval.Desk
-	channels *approval.Channels
-	audit    *audit.Log
-	book     *rulebook.Book
-	machine  *observe.Machine
-	record   *recorder
-	state    *state
-	changes  *admin.Changes
-	notifier *approval.Notifier
-	gate     *gate.Gate
-	admin    *admin.Desk
-	server   *api.Server
-	baseURL  string
+	opts      Options
+	log       *slog.Logger
+	store     *store.Store
+	keys      *keyring.Keyring
+	logKeys   *audit.Keys
+	sessions  *session.Registry
+	desk      *approval.Desk
+	channels  *approval.Channels
+	audit     *audit.Log
+	sequencer *audit.Sequencer
+	book      *rulebook.Book
+	machine   *observe.Machine
+	record    *recorder
+	state     *state
+	changes   *admin.Changes
+	notifier  *approval.Notifier
+	gate      *gate.Gate
+	admin     *admin.Desk
+	server    *api.Server
+	baseURL   string
 }
 
 // Run serves until the context ends.
@@ -186,13 +187,18 @@ func (d *daemon) wire(addr string) {
 	d.machine.Own.Listeners = []string{addr}
 	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[string]policy.Switches)}
 	d.notifier = d.newNotifier()
+	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.gate = gate.New(gate.Options{
 		Policy: d.book.For, Observer: d.machine, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
-		File:    d.fileEdited,
-		Record:  d.record.act,
+		File:   d.fileEdited,
+		Record: d.record.act,
+		Checkpoint: func(ctx context.Context) error {
+			_, err := d.sequencer.Checkpoint(ctx)
+			return err
+		},
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
@@ -226,8 +232,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
-	sequencer := audit.NewSequencer(d.audit, d.sequencing())
-	g.Go(func() error { return sequencer.Run(ctx) })
+	g.Go(func() error { return d.sequencer.Run(ctx) })
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
