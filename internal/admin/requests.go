@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -118,7 +119,13 @@ func (d *Desk) Respond(ctx context.Context, a Actor, id string, shown call.Diges
 
 func (d *Desk) answer(ctx context.Context, a Actor, id string, answer approval.Answer) error {
 	return d.act(ctx, func(tx *store.Tx) (Act, error) {
-		r, g, err := d.opts.Approval.Answer(tx, id, answer, d.opts.Limits())
+		limits := d.opts.Limits()
+		if answer.ShownSince.IsZero() {
+			// No page, no cursor under which another call could have slipped:
+			// the digest that the answer carries says what was looked at.
+			limits.ShownAtLeast = time.Nanosecond
+		}
+		r, g, err := d.opts.Approval.Answer(tx, id, answer, limits)
 		if err != nil {
 			return Act{}, err
 		}
