@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -62,7 +61,7 @@ func (l *Log) List(ctx context.Context, f Filter, cursor string, limit int) (Pag
 	}
 	var page Page
 	err := l.store.Read(ctx, func(tx *store.Tx) error {
-		s, err := newSearch(tx, f, cursor, limit+1) // one more, to see whether there is another page
+		s, err := l.newSearch(tx, f, cursor, limit+1) // one more, to see whether there is another page
 		if err != nil {
 			return err
 		}
@@ -83,9 +82,14 @@ func (l *Log) List(ctx context.Context, f Filter, cursor string, limit int) (Pag
 // search is one list in the making: it goes through the log from the newest record down until it has enough.
 type search struct {
 	tx     *store.Tx
+	sets   *setCache
 	filter Filter
+	keys   []int64 // of the postings to intersect
 	want   int
 	found  []*Record
+	// candidates are indexes, falling, whose records have all values but have not been read yet.
+	candidates []int64
+	scratch    bitset
 
 	head  head
 	nodes []node
@@ -97,8 +101,13 @@ type search struct {
 	low, high int64
 }
 
-func newSearch(tx *store.Tx, f Filter, cursor string, want int) (*search, error) {
-	s := &search{tx: tx, filter: f, want: want, names: make(map[int64]string)}
+func (l *Log) newSearch(tx *store.Tx, f Filter, cursor string, want int) (*search, error) {
+	s := &search{tx: tx, sets: l.sets, filter: f, want: want, names: make(map[int64]string)}
+	for column, value := range f.columns() {
+		if value != "" {
+			s.keys = append(s.keys, postingKey(column, value))
+		}
+	}
 	var err error
 	if s.head, err = readHead(tx); err != nil {
 		return nil, err
@@ -175,23 +184,25 @@ func (s *search) find() ([]*Record, error) {
 		return nil, err
 	}
 	sealed := s.head.size >> blockBits
-	if s.unfiltered() {
+	if len(s.keys) == 0 {
 		sealed = 0 // every record matches: go through them as they are
 	}
 	if err := s.scan(max(s.low, sealed<<blockBits), s.high); err != nil {
 		return nil, err
 	}
+	s.scratch = newBitset(lastTier)
 	for tier := 0; tier <= lastTier && !s.done(); tier++ {
 		if err := s.searchTier(tier, sealed); err != nil {
 			return nil, err
 		}
 	}
+	if err := s.fetch(); err != nil {
+		return nil, err
+	}
 	return s.found, nil
 }
 
 func (s *search) done() bool { return len(s.found) >= s.want }
-
-func (s *search) unfiltered() bool { return s.filter.columns() == [9]string{} }
 
 // take judges a record and keeps it if it matches.
 func (s *search) take(r *Record) {
@@ -292,20 +303,28 @@ func (s *search) scan(from, to int64) error {
 // unlimited is a limit that no answer reaches.
 const unlimited = 1 << 30
 
-// rows reads the records at positions [from, to) that match the filter's columns, newest first.
+// rows reads the records of one node at positions [from, to) that match, newest first.
 func (s *search) rows(from, to int64, limit int) ([]*Record, error) {
-	where := []string{"pos >= $1", "pos < $2"}
+	if s.filter.Node != "" && s.filter.Node != s.names[nodeOf(from)] {
+		return nil, nil
+	}
+	where := "pos >= $1 AND pos < $2"
 	args := []any{from, to}
+	add := func(condition string, arg any) {
+		args = append(args, arg)
+		where += fmt.Sprintf(" AND %s $%d", condition, len(args))
+	}
 	for i, want := range s.filter.columns() {
 		if want != "" && columnNames[i] != "" {
-			args = append(args, want)
-			where = append(where, fmt.Sprintf("%s = $%d", columnNames[i], len(args)))
+			add(columnNames[i]+" =", want)
 		}
 	}
-	if s.filter.Node != "" || !s.filter.From.IsZero() || !s.filter.Until.IsZero() {
-		limit = unlimited // not all that the query returns will do
+	if !s.filter.From.IsZero() {
+		add("time >=", s.filter.From.UnixMicro())
+	}
+	if !s.filter.Until.IsZero() {
+		add("time <", s.filter.Until.UnixMicro())
 	}
 	args = append(args, limit)
-	return readRecords(s.tx, "", leanColumns,
-		fmt.Sprintf("%s ORDER BY pos DESC LIMIT $%d", strings.Join(where, " AND "), len(args)), args...)
+	return readRecords(s.tx, "", leanColumns, fmt.Sprintf("%s ORDER BY pos DESC LIMIT $%d", where, len(args)), args...)
 }

@@ -12,11 +12,14 @@ import (
 // ErrNotFound says that there is no such record or checkpoint.
 var ErrNotFound = errors.New("audit: not found")
 
-// Log reads the log in a store.
-type Log struct{ store *store.Store }
+// Log reads the log in a store. It is safe for concurrent use.
+type Log struct {
+	store *store.Store
+	sets  *setCache
+}
 
 // New returns the log in the store.
-func New(s *store.Store) *Log { return &Log{store: s} }
+func New(s *store.Store) *Log { return &Log{store: s, sets: newSetCache()} }
 
 const (
 	// leanColumns is everything but the payload.

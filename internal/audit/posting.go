@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -45,26 +46,6 @@ func newBitset(tier int) bitset { return make(bitset, 1<<(tierBits(tier)-6)) }
 
 func (s bitset) set(i int64) { s[i>>6] |= 1 << (i & 63) }
 
-// intersect keeps what is also in other.
-func (s bitset) intersect(other bitset) {
-	for i := range s {
-		s[i] &= other[i]
-	}
-}
-
-// clip keeps the members in [from, to).
-func (s bitset) clip(from, to int64) {
-	for i := range s {
-		low := int64(i) << 6
-		if from > low {
-			s[i] &= ^uint64(0) << min(from-low, 64)
-		}
-		if to < low+64 {
-			s[i] &= 1<<max(to-low, 0) - 1
-		}
-	}
-}
-
 // descending yields the members from the highest down.
 func (s bitset) descending(yield func(int64) bool) {
 	for i := len(s) - 1; i >= 0; i-- {
@@ -78,47 +59,99 @@ func (s bitset) descending(yield func(int64) bool) {
 	}
 }
 
-// encode writes the set as a list of 16-bit members or as plain bits, whichever is shorter. The first byte tells.
+// The first byte of an encoded set: a list of 16-bit members that fall, or plain bits in words of 64.
+const (
+	sparse byte = 0
+	dense  byte = 1
+)
+
+// encode writes the set in the shorter form.
 func (s bitset) encode() []byte {
 	count := 0
 	for _, w := range s {
 		count += bits.OnesCount64(w)
 	}
 	if 2*count < 8*len(s) {
-		out := make([]byte, 1, 1+2*count)
+		out := append(make([]byte, 0, 1+2*count), sparse)
 		for i := range s.descending {
 			out = binary.BigEndian.AppendUint16(out, uint16(i))
 		}
 		return out
 	}
-	out := make([]byte, 1, 1+8*len(s))
-	out[0] = 1
+	out := append(make([]byte, 0, 1+8*len(s)), dense)
 	for _, w := range s {
 		out = binary.BigEndian.AppendUint64(out, w)
 	}
 	return out
 }
 
-// decodeInto adds an encoded set of a block of the tier to s, whose first bit stands for the given offset.
-func (s bitset) decodeInto(data []byte, tier int, offset int64) error {
-	size := int64(1) << tierBits(tier)
+// wellFormed says whether data is an encoded set of a block of the tier.
+func wellFormed(data []byte, tier int) bool {
 	switch {
-	case len(data)%2 == 1 && data[0] == 0:
-		for at := 1; at < len(data); at += 2 {
-			i := int64(binary.BigEndian.Uint16(data[at:]))
-			if i >= size {
-				return fmt.Errorf("%w: a posting names record %d of a block of %d", ErrTampered, i, size)
-			}
-			s.set(offset + i)
-		}
-		return nil
-	case int64(len(data)) == 1+size/8 && data[0] == 1:
+	case len(data) == 0:
+		return false
+	case data[0] == sparse:
+		return len(data)%2 == 1
+	}
+	return data[0] == dense && len(data) == 1+1<<tierBits(tier)/8
+}
+
+// memberAt reads the member of a sparse set at an offset, wordAt the i-th word of a dense one.
+func memberAt(data []byte, at int) int64 { return int64(binary.BigEndian.Uint16(data[at:])) }
+func wordAt(data []byte, i int) uint64   { return binary.BigEndian.Uint64(data[1+8*i:]) }
+
+// contains looks into an encoded set without decoding it.
+func contains(data []byte, i int64) bool {
+	if data[0] == dense {
+		return wordAt(data, int(i>>6))>>(i&63)&1 == 1
+	}
+	n := len(data) / 2
+	k := sort.Search(n, func(k int) bool { return memberAt(data, 1+2*k) <= i })
+	return k < n && memberAt(data, 1+2*k) == i
+}
+
+// add puts an encoded set of a block of the tier into s, where its first bit has the given place.
+func (s bitset) add(data []byte, tier int, place int64) error {
+	size := int64(1) << tierBits(tier)
+	if !wellFormed(data, tier) {
+		return fmt.Errorf("%w: a posting of %d bytes", ErrTampered, len(data))
+	}
+	if data[0] == dense {
 		for i := range size / 64 {
-			s[offset/64+i] |= binary.BigEndian.Uint64(data[1+8*i:])
+			s[place/64+i] |= wordAt(data, int(i))
 		}
 		return nil
 	}
-	return fmt.Errorf("%w: a posting of %d bytes", ErrTampered, len(data))
+	for at := 1; at < len(data); at += 2 {
+		i := memberAt(data, at)
+		if i >= size {
+			return fmt.Errorf("%w: a posting names record %d of a block of %d", ErrTampered, i, size)
+		}
+		s.set(place + i)
+	}
+	return nil
+}
+
+// intersect keeps what is also in an encoded, well-formed set of a block of the same size, and says whether anything is.
+func (s bitset) intersect(data []byte) bool {
+	any := uint64(0)
+	if data[0] == dense {
+		for i := range s {
+			s[i] &= wordAt(data, i)
+			any |= s[i]
+		}
+		return any != 0
+	}
+	at := len(data) - 2 // the members fall, so that the lowest is last
+	for i := range s {
+		var word uint64
+		for ; at > 0 && memberAt(data, at)>>6 == int64(i); at -= 2 {
+			word |= 1 << (memberAt(data, at) & 63)
+		}
+		s[i] &= word
+		any |= s[i]
+	}
+	return any != 0
 }
 
 // postings are the sets of a block of tier 0 that is being filled, by key.
@@ -235,7 +268,7 @@ func mergeBlocks(tx *store.Tx, tier int, into int64) ([]encoded, error) {
 			finish()
 			current, open = key, true
 		}
-		if err := set.decodeInto(data, tier, (block-into*fan)<<tierBits(tier)); err != nil {
+		if err := set.add(data, tier, (block-into*fan)<<tierBits(tier)); err != nil {
 			return nil, err
 		}
 	}

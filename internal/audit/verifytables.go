@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
-	"sort"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -239,7 +237,8 @@ func (t *tableCheck) findable(tx *store.Tx, r *Record) error {
 	}
 	i := r.Index - t.block<<tierBits(t.tier)
 	for column, value := range r.columns() {
-		if value != "" && !contains(t.sets[postingKey(column, value)], i) {
+		set := t.sets[postingKey(column, value)]
+		if value != "" && (!wellFormed(set, t.tier) || !contains(set, i)) {
 			t.problem(Problem{Fault: IndexDamaged, Index: r.Index, ID: r.ID, Node: r.Node, Seq: r.Seq,
 				Detail: fmt.Sprintf("the list does not find it by %q", value)})
 		}
@@ -272,21 +271,6 @@ func (t *tableCheck) openBlock(tx *store.Tx, index int64) error {
 		t.sets[key] = bits
 	}
 	return rows.Err()
-}
-
-// contains looks into an encoded set without decoding it.
-func contains(data []byte, i int64) bool {
-	switch {
-	case len(data) == 0:
-		return false
-	case data[0] == 0: // 16-bit members, falling
-		n := (len(data) - 1) / 2
-		member := func(k int) int64 { return int64(binary.BigEndian.Uint16(data[1+2*k:])) }
-		k := sort.Search(n, func(k int) bool { return member(k) <= i })
-		return k < n && member(k) == i
-	}
-	word := 1 + i/64*8
-	return word+8 <= int64(len(data)) && binary.BigEndian.Uint64(data[word:])>>(i%64)&1 == 1
 }
 
 // rest follows the chains past the end of the tree.
