@@ -53,7 +53,7 @@ func (c *Console) approve(r *http.Request, who visitor) (done, error) {
 		return f.back, err
 	}
 	if req.State == "pending" && (req.Call == nil || c.view(req).TooLong) {
-		return f.back, problem("The call is too long to be shown whole, so it cannot be approved. Deny it, or edit it.")
+		return f.back, problem("The call cannot be shown whole, so it cannot be approved.")
 	}
 	yes := admin.Approval{Shown: f.shown, ShownAt: at, Offer: offer, Code: strings.TrimSpace(r.PostForm.Get("code"))}
 	if err := c.desk.Approve(r.Context(), who.actor(), f.id, yes); err != nil {

@@ -36,33 +36,50 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
-// open starts a console and a browser, and signs in.
-func open(t *testing.T) *browser {
+// start starts the browser; its tabs are opened with open.
+func start(t *testing.T) context.Context {
 	t.Helper()
-	path := chromium(t)
+	opts := append(cdp.DefaultExecAllocatorOptions[:], cdp.ExecPath(chromium(t)), cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.WindowSize(1280, 900))
+	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync"} {
+		opts = append(opts, cdp.Flag(flag, true))
+	}
+	ctx, cancel := cdp.NewExecAllocator(context.Background(), opts...)
+	t.Cleanup(cancel)
+	ctx, cancel = cdp.NewContext(ctx)
+	t.Cleanup(cancel)
+	if err := cdp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return ctx
+}
+
+// open starts a console, opens a tab and signs in.
+func open(t *testing.T, ctx context.Context) *browser {
+	t.Helper()
 	d := newDesk()
 	d.fill()
 	c := console.New(console.Options{Desk: d})
 	srv := httptest.NewServer(c)
 	t.Cleanup(srv.Close)
 	t.Cleanup(c.Close)
-
-	opts := append(cdp.DefaultExecAllocatorOptions[:], cdp.ExecPath(path), cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.WindowSize(1280, 900))
-	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync"} {
-		opts = append(opts, cdp.Flag(flag, true))
-	}
-	ctx, cancel := cdp.NewExecAllocator(t.Context(), opts...)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	t.Cleanup(cancel)
 	ctx, cancel = cdp.NewContext(ctx)
 	t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 90*time.Second)
-	t.Cleanup(cancel)
 	b := &browser{t, ctx, d, srv.URL}
 	b.do(
+		cdp.EmulateViewport(1280, 860),
 		cdp.Navigate(srv.URL+"/signin?token=good-link"),
 		cdp.Click(cdp.CSS(`[data-test=sign-in]`)),
 		cdp.WaitVisible(cdp.CSS(`#inbox`)),
 	)
+	b.until(`!!document.body.dataset.view`)
+	b.until(`performance.getEntriesByType("resource").some(r => r.name.includes("/assets/app.js"))`)
+	for end := time.Now().Add(15 * time.Second); d.openPages() == 0; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the page never opened its stream")
+		}
+	}
 	return b
 }
 
@@ -96,7 +113,7 @@ func (b *browser) until(js string) {
 
 func (b *browser) scheme(value string) {
 	b.t.Helper()
-	b.do(cdp.Func(func(ctx context.Context, t *cdp.Target) error {
+	b.do(cdp.Func(func(ctx context.Context, _ *cdp.Target) error {
 		_, err := cdp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}},
 		})
@@ -112,7 +129,7 @@ func TestScreenshots(t *testing.T) {
 	if dir == "" {
 		t.Skip("set CONSOLE_SCREENSHOTS to a directory to get pictures of the pages")
 	}
-	b := open(t)
+	b := open(t, start(t))
 	shot := func(name string) {
 		png, err := cdp.Run(b.ctx, cdp.FullScreenshot(100))
 		if err != nil {
@@ -121,6 +138,16 @@ func TestScreenshots(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	// The picture in the README.
+	b.scheme("light")
+	b.do(cdp.EmulateViewport(1280, 880), cdp.Navigate(b.url+"/requests/r-7c23"), cdp.Sleep(1200*time.Millisecond))
+	png, err := cdp.Run(b.ctx, cdp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "console-request.png"), png, 0o644); err != nil {
+		t.Fatal(err)
 	}
 	for _, look := range []struct {
 		name, scheme string

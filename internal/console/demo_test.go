@@ -44,6 +44,14 @@ func (d *desk) fill() {
 		Needs:    []call.Need{{Capability: call.NetEgress, Scope: "example.org:443"}, {Capability: call.ProcExec, Scope: "/bin/sh"}, {Capability: call.FSDelete, Scope: "/home/ann/shop/build", Inside: true}},
 		Findings: []call.Evidence{{Where: "/command[28:31]", Text: "text that reads in another order than it runs (U+202E)"}, {Where: "/command[71:75]", Text: "terminal escape sequence"}},
 	}
+	for _, v := range []call.Vote{
+		{Stage: call.StageContent, Source: "content", Rule: "bidi-override", Reason: "part of the text reads in another order than it runs", Evidence: evil.Facts.Findings[:1]},
+		{Stage: call.StageRisk, Source: "risk", Rule: "irreversible", Reason: "it cannot be undone, and its risk is 88 of 100"},
+	} {
+		v.Level = call.ConfirmSingleUse
+		evil.Decision.Ballots[v.Stage] = call.Ballot{Stage: v.Stage, Level: v.Level, Votes: []call.Vote{v}}
+	}
+	evil.Decision.Level = call.ConfirmSingleUse
 	pin := newRequest("r-7c24", &call.Call{
 		Kind: call.Native, Surface: "api", Operation: "delete_element", ElementType: "skill", Args: []byte(`{"element_name":"deploy-check"}`),
 		Principal: call.Principal{Agent: "gemini", Session: "s-11b0"},

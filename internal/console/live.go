@@ -11,8 +11,13 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 )
 
-// liveRecords is how far back the feed looks.
-const liveRecords = 200
+const (
+	// liveRecords is how far back the feed looks.
+	liveRecords = 200
+	// maxSummed is the largest body the feed reads for a summary: it looks at
+	// every record on every change.
+	maxSummed = 32 << 10
+)
 
 // liveRow is one call in the feed: what it was and how far it has got.
 type liveRow struct {
@@ -97,7 +102,7 @@ func summary(body []byte) string {
 			Args json.RawMessage `json:"args"`
 		} `json:"call"`
 	}
-	if json.Unmarshal(body, &rec) != nil {
+	if len(body) > maxSummed || json.Unmarshal(body, &rec) != nil {
 		return ""
 	}
 	return shorten(telltale(jsontext.Value(rec.Call.Args)))

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,7 +110,8 @@ type frame struct {
 // below it.
 const maxPending = 500
 
-// pending reads all requests that wait.
+// pending reads all requests that wait, the oldest first: it is the next to
+// expire, and new ones go below.
 func (c *Console) pending(r *http.Request) ([]admin.Request, error) {
 	var all []admin.Request
 	for cursor := ""; ; {
@@ -119,6 +121,7 @@ func (c *Console) pending(r *http.Request) ([]admin.Request, error) {
 		}
 		all = append(all, list...)
 		if next == "" || len(all) >= maxPending {
+			slices.SortStableFunc(all, func(a, b admin.Request) int { return a.Filed.Compare(b.Filed) })
 			return all, nil
 		}
 		cursor = next

@@ -128,6 +128,10 @@ func (v *requestView) showCall(c *call.Call) {
 		size += n
 		v.Args = append(v.Args, argView{name, typ, html, lines, n})
 	}
+	if len(c.Args) > maxShown {
+		v.showStart(c)
+		return
+	}
 	for name, value := range members(c.Args) {
 		if value.Kind() == '"' {
 			if text, err := jsontext.AppendUnquote(nil, value); err == nil {
@@ -143,16 +147,20 @@ func (v *requestView) showCall(c *call.Call) {
 		html, lines, n := visibleText(f.Value)
 		add(f.Name, "forwarded", html, lines, n)
 	}
-	v.TooLong = size+len(c.Note)+len(c.Dir) > maxShown
-	if v.TooLong {
-		// It cannot be approved, so a page that loads beats a page that is
-		// whole: the beginning, to tell what it is.
-		v.Args = nil
-		html, lines, n := visibleText(strings.ToValidUTF8(string(c.Args[:min(len(c.Args), 8<<10)]), ""))
-		add("the first 8 KiB of the arguments", "json", html, lines, n)
+	if size+len(c.Note)+len(c.Dir) > maxShown {
+		v.showStart(c)
 		return
 	}
 	v.JSON, v.Form, _, _ = visibleJSON(c.Args)
+}
+
+// showStart shows the beginning of a call that is too long to be shown whole,
+// to tell what it is. It cannot be approved, so a page that loads beats a page
+// that is whole.
+func (v *requestView) showStart(c *call.Call) {
+	v.TooLong = true
+	html, lines, n := visibleText(strings.ToValidUTF8(string(c.Args[:min(len(c.Args), 8<<10)]), ""))
+	v.Args = []argView{{"the first 8 KiB of the arguments", "json", html, lines, n}}
 }
 
 // members yields the members of a JSON object; of anything else it yields one

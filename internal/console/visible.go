@@ -17,14 +17,7 @@ import (
 // looks like one.
 func visibleLine(s string) template.HTML {
 	var b strings.Builder
-	for i, line := range strings.Split(s, "\n") {
-		if i > 0 {
-			writeEscape(&b, `\n`)
-		}
-		for _, p := range match.Pieces(line) {
-			writePiece(&b, p.Text, p.Escaped)
-		}
-	}
+	writeVisible(&b, s)
 	return template.HTML(b.String())
 }
 
@@ -35,24 +28,36 @@ func visibleText(s string) (html template.HTML, lines, size int) {
 	for line := range strings.SplitSeq(s, "\n") {
 		lines++
 		b.WriteString(`<span class="ln">`)
-		size += writeLine(&b, line) + 1
+		text := strings.TrimRight(line, " ")
+		size += writeVisible(&b, text) + len(line) - len(text) + 1
+		if n := len(line) - len(text); n > 0 {
+			fmt.Fprintf(&b, `<span class="sp" title="%s at the end of the line">%s</span>`, plural(n, "space"), strings.Repeat("·", n))
+		}
 		b.WriteString("</span>")
 	}
 	return template.HTML(b.String()), lines, size
 }
 
-// writeLine writes one line; spaces at its end, which nobody sees, are marked.
-func writeLine(b *strings.Builder, line string) (size int) {
-	text := strings.TrimRight(line, " ")
-	for _, p := range match.Pieces(text) {
-		writePiece(b, p.Text, p.Escaped)
-		size += len(p.Text)
+// writeVisible writes a text with its escapes and returns its size on screen.
+// The escapes are [match.Visible]'s, asked for rune by rune: set apart from
+// the text around them, they need no doubled backslashes to be told from it,
+// so that a backslash looks as it runs.
+func writeVisible(b *strings.Builder, s string) (size int) {
+	from := 0
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r < ' ' || r >= 0x7f {
+			if esc := match.Visible(s[i : i+n]); esc != s[i:i+n] {
+				b.WriteString(template.HTMLEscapeString(s[from:i]))
+				writeEscape(b, esc)
+				size += i - from + len(esc)
+				from = i + n
+			}
+		}
+		i += n
 	}
-	if n := len(line) - len(text); n > 0 {
-		fmt.Fprintf(b, `<span class="sp" title="%s at the end of the line">%s</span>`, plural(n, "space"), strings.Repeat("·", n))
-		size += n
-	}
-	return size
+	b.WriteString(template.HTMLEscapeString(s[from:]))
+	return size + len(s) - from
 }
 
 // visibleJSON shows a JSON value in lines. What is invisible is written as a
@@ -103,37 +108,12 @@ func jsonEscape(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-func writePiece(b *strings.Builder, text string, escaped bool) {
-	if !escaped {
-		b.WriteString(template.HTMLEscapeString(text))
+// writeEscape sets an escape apart. A tab keeps the width of one, so that
+// indented code stays readable.
+func writeEscape(b *strings.Builder, esc string) {
+	if esc == `\t` {
+		b.WriteString(`<span class="esc tab">\t</span>`)
 		return
 	}
-	for text != "" {
-		n := escapeLen(text)
-		writeEscape(b, text[:n])
-		text = text[n:]
-	}
-}
-
-// escapeLen returns the length of the escape that text starts with.
-func escapeLen(text string) int {
-	n := 2
-	if len(text) > 1 {
-		n += map[byte]int{'x': 2, 'u': 4, 'U': 8}[text[1]]
-	}
-	return min(n, len(text))
-}
-
-// writeEscape sets an escape apart. Because it does, a backslash need not be
-// doubled to be told from one, and stays as it runs. A tab keeps the width of
-// one, so that indented code stays readable.
-func writeEscape(b *strings.Builder, esc string) {
-	switch esc {
-	case `\\`:
-		b.WriteString(`\`)
-	case `\t`:
-		b.WriteString(`<span class="esc tab">\t</span>`)
-	default:
-		b.WriteString(`<span class="esc">` + template.HTMLEscapeString(esc) + `</span>`)
-	}
+	b.WriteString(`<span class="esc">` + esc + `</span>`) // hexadecimal digits and letters
 }

@@ -91,12 +91,6 @@ func plural(n int, word string) string {
 
 // durationWords writes how long until t, as the countdown of a page does.
 func durationWords(t time.Time) string {
-	d := time.Until(t).Round(time.Second)
-	if d <= 0 {
-		return "0:00"
-	}
-	if d >= time.Hour {
-		return fmt.Sprintf("%d:%02d:%02d", int(d.Hours()), int(d.Minutes())%60, int(d.Seconds())%60)
-	}
-	return fmt.Sprintf("%d:%02d", int(d.Minutes()), int(d.Seconds())%60)
+	s := int(max(0, time.Until(t).Round(time.Second)).Seconds())
+	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }

@@ -1,10 +1,11 @@
-// What pages do by themselves. The server makes all markup; this file keeps it
-// up to date, adds the keyboard, and holds the proof that forms need.
+// The server makes all markup; this keeps it up to date, adds the keyboard, and
+// holds the proof that forms need.
 
 const $ = (sel, el = document) => el.querySelector(sel);
 const $$ = (sel, el = document) => [...el.querySelectorAll(sel)];
 const PROOF = "gatehouse.proof";
 const body = document.body;
+const reload = () => location.reload();
 
 // Only pages of this origin, port included, can read what is kept here; a
 // cookie goes to every port of the host.
@@ -40,7 +41,7 @@ async function answer(form) {
     const out = await res.json();
     note(card, out.text, out.tone, res.ok);
   } catch {
-    note(card, "The gate could not be reached. Nothing is known to have changed.", "deny", false);
+    note(card, "The gate could not be reached.", "deny", false);
   }
 }
 
@@ -63,17 +64,14 @@ function arm(root) {
   }
 }
 
-// Countdowns run on this machine's steady clock from what the server said was
-// left, so that clocks need not agree.
+// Countdowns start from what the server said was left: clocks may disagree.
 function countDown(root) {
   for (const t of $$("time[data-left]", root)) t.end ??= performance.now() + t.dataset.left * 1000;
 }
-const two = (n) => String(n).padStart(2, "0");
 setInterval(() => {
   for (const t of $$("time[data-left]")) {
     const s = Math.max(0, Math.round((t.end - performance.now()) / 1000));
-    const m = Math.floor(s / 60);
-    t.textContent = m >= 60 ? `${Math.floor(m / 60)}:${two(m % 60)}:${two(s % 60)}` : `${m}:${two(s % 60)}`;
+    t.textContent = `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
     t.classList.toggle("soon", s < 60);
   }
 }, 1000);
@@ -98,22 +96,15 @@ const title = document.title.replace(/^\(\d+\) /, "");
 function status(s) {
   for (const el of $$("[data-count]")) el.textContent = s.pending || "";
   document.title = (s.pending ? `(${s.pending}) ` : "") + title;
-  const news = [
-    ["kill", s.kill ? "The kill switch was turned on" : "The kill switch was released"],
-    ["broken", s.broken ? "A policy file does not load" : "The policy loads again"],
-    ["staged", s.staged ? "A policy change waits" : "The policy change is settled"],
-  ].find(([key]) => String(s[key]) !== body.dataset[key]);
-  if (news) say(news[1] + ". Reload", () => location.reload());
+  const words = { kill: "kill switch", broken: "state of the policy", staged: "staged policy" };
+  const news = Object.keys(words).find((key) => String(s[key]) !== body.dataset[key]);
+  if (news) say(`The ${words[news]} changed. Reload`, reload);
 }
 
 function inbox({ ids, cards }) {
   const list = $("#inbox");
-  const fresh = [];
-  for (const { id, html } of cards) {
-    if (document.getElementById("req-" + id)) continue;
-    list.append(adopt(html));
-    fresh.push(list.lastElementChild);
-  }
+  const fresh = cards.filter(({ id }) => !document.getElementById("req-" + id)).map(({ html }) => adopt(html));
+  list.append(...fresh);
   if (list.children.length) $("#empty").hidden = true;
   const below = fresh.filter((el) => el.getBoundingClientRect().top > innerHeight);
   if (below.length) {
@@ -192,7 +183,7 @@ function connect() {
   for (const [name, fn] of Object.entries(handlers)) source.addEventListener(name, (e) => fn(JSON.parse(e.data)));
   source.addEventListener("signedout", () => {
     source.close();
-    say("You are signed out. Reload", () => location.reload());
+    say("You are signed out. Reload", reload);
   });
 }
 function watch() {
@@ -286,13 +277,12 @@ document.addEventListener("keydown", (e) => {
 
 for (const area of $$("textarea[data-json]")) {
   area.addEventListener("input", () => {
-    let wrong = "";
+    area.setCustomValidity("");
     try {
       JSON.parse(area.value);
     } catch (err) {
-      wrong = err.message;
+      area.setCustomValidity(err.message);
     }
-    area.setCustomValidity(wrong);
   });
 }
 
