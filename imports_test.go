@@ -29,8 +29,8 @@ var order = [][]string{
 	// them from above and the way can be read without either.
 	{"internal/gate"},
 
-	// Where the gate's files are. It names places and opens none.
-	{"internal/place"},
+	// Where the gate's files are, named and not opened; the profiles that ship.
+	{"internal/place", "policies"},
 
 	// State: one database, and what is kept in it.
 	{"internal/store"},
@@ -81,6 +81,7 @@ var never = []struct{ from, to, because string }{
 	{"internal/client", "internal/store", "a client may have been started by an agent: it opens neither store nor key"},
 	{"internal/client", "internal/keyring", "a client may have been started by an agent: it opens neither store nor key"},
 	{"internal/place", "internal", "it names places and knows nobody"},
+	{"policies", "internal", "it is files to read, and knows nobody"},
 	{"tool", "internal/daemon", "a client speaks to the gate over its API"},
 	{"tool", "internal/store", "a client speaks to the gate over its API"},
 	{"cmd/gatehouse", "internal/store", "commands change state through the API; the wiring is in internal/daemon"},

@@ -225,3 +225,37 @@ func skipsSayWhy(files []*file, report reporter) {
 		})
 	}
 }
+
+// unleaked excuses packages that start goroutines and have no leak check, with
+// the reason.
+var unleaked = map[string]string{}
+
+// TestGoroutinesAreLeakChecked asks for goleak in the tests of every shipped
+// package that starts a goroutine: whoever starts one must join it.
+func TestGoroutinesAreLeakChecked(t *testing.T) {
+	t.Parallel()
+	goroutinesAreLeakChecked(parsedTree(t), t.Errorf)
+}
+
+func goroutinesAreLeakChecked(files []*file, report reporter) {
+	starts, checked := map[string]string{}, map[string]bool{}
+	for _, f := range files {
+		if _, ok := f.imports()["go.uber.org/goleak"]; ok && f.test {
+			checked[f.dir] = true
+		}
+		if f.test || forTests(f.dir) || under(f.dir, "cmd") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok && starts[f.dir] == "" {
+				starts[f.dir] = f.at(g)
+			}
+			return true
+		})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(starts)) {
+		if !checked[dir] && unleaked[dir] == "" {
+			report("%s: %s starts a goroutine and its tests do not use goleak: add goleak.VerifyTestMain", starts[dir], dir)
+		}
+	}
+}
