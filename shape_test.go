@@ -80,7 +80,7 @@ func noInit(files []*file, report reporter) {
 }
 
 // TestPackagesAreIntroduced asks for a package comment everywhere, and in
-// shipped packages for a doc.go that says what the package is, what it never
+// packages that others build on for a doc.go that says what the package is, what it never
 // does and where to start reading.
 func TestPackagesAreIntroduced(t *testing.T) {
 	t.Parallel()
@@ -118,9 +118,24 @@ func packagesAreIntroduced(files []*file, report reporter) {
 	}
 }
 
-// inDepth reports whether a package needs a doc.go: everything but commands,
-// which are documented by their help, and helpers of tests.
-func inDepth(dir string) bool { return !under(dir, "cmd") && !forTests(dir) }
+// inDepth reports whether a package needs a doc.go: the code that others build
+// on. Commands are documented by their help.
+func inDepth(dir string) bool {
+	return (under(dir, "internal") || under(dir, "sandbox") || under(dir, "tool")) && !forTests(dir)
+}
+
+// startsGoroutine reports whether the node is a go statement or a call of a
+// method Go, as sync.WaitGroup and errgroup have it.
+func startsGoroutine(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return true
+	case *ast.CallExpr:
+		sel, ok := n.Fun.(*ast.SelectorExpr)
+		return ok && sel.Sel.Name == "Go" && len(n.Args) == 1
+	}
+	return false
+}
 
 func hasDocFile(files []*file, dir string) bool {
 	return slices.ContainsFunc(files, func(f *file) bool { return f.path == path.Join(dir, "doc.go") })
@@ -247,8 +262,8 @@ func goroutinesAreLeakChecked(files []*file, report reporter) {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
-			if g, ok := n.(*ast.GoStmt); ok && starts[f.dir] == "" {
-				starts[f.dir] = f.at(g)
+			if starts[f.dir] == "" && startsGoroutine(n) {
+				starts[f.dir] = f.at(n)
 			}
 			return true
 		})
