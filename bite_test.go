@@ -15,6 +15,7 @@ import (
 var rules = []func([]*file, reporter){
 	importsPointDownwards, testHelpersStayOut, librariesHaveOwners, coreIsPure,
 	lengths, noInit, packagesAreIntroduced, exportedNamesAreDocumented, skipsSayWhy,
+	goroutinesAreLeakChecked,
 }
 
 var wanted = regexp.MustCompile(`(?m)^// want: (.*)$`)

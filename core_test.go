@@ -61,23 +61,25 @@ func coreIsPure(files []*file, report reporter) {
 		}
 		named := importNames(f)
 		ast.Inspect(f.ast, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.GoStmt:
+			if startsGoroutine(n) {
 				report("%s: the core starts no goroutine", f.at(n))
-			case *ast.SelectorExpr:
-				x, ok := n.X.(*ast.Ident)
-				if !ok {
-					return true
-				}
-				p := named[x.Name]
-				only, limited := pureNames[p]
-				if slices.Contains(impureNames[p], n.Sel.Name) || limited && !slices.Contains(only, n.Sel.Name) {
-					report("%s: the core must not use %s.%s: take what it gives as an argument", f.at(n), x.Name, n.Sel.Name)
-				}
+			}
+			sel, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := sel.X.(*ast.Ident); ok && reachesOut(named[x.Name], sel.Sel.Name) {
+				report("%s: the core must not use %s.%s: take what it gives as an argument", f.at(n), x.Name, sel.Sel.Name)
 			}
 			return true
 		})
 	}
+}
+
+// reachesOut reports whether a name of a package does.
+func reachesOut(importPath, name string) bool {
+	only, limited := pureNames[importPath]
+	return slices.Contains(impureNames[importPath], name) || limited && !slices.Contains(only, name)
 }
 
 // importNames maps the names that a file uses for its imports to their paths.

@@ -14,8 +14,10 @@ import (
 const (
 	maxFileLines     = 700
 	maxFunctionLines = 120
-	minDocLines      = 10
-	maxDocLines      = 40
+	// A test may carry its table.
+	maxTestLines = 160
+	minDocLines  = 10
+	maxDocLines  = 40
 )
 
 // tooLong excuses a file, or a function as file:name, that is over the limit,
@@ -50,8 +52,12 @@ func lengths(files []*file, report reporter) {
 				continue
 			}
 			lines := f.set.Position(fn.End()).Line - f.set.Position(fn.Pos()).Line + 1
-			if lines > maxFunctionLines {
-				over(f.path+":"+fn.Name.Name, "%s: %s has %d lines, over %d", f.at(fn), fn.Name.Name, lines, maxFunctionLines)
+			limit := maxFunctionLines
+			if f.test {
+				limit = maxTestLines
+			}
+			if lines > limit {
+				over(f.path+":"+fn.Name.Name, "%s: %s has %d lines, over %d", f.at(fn), fn.Name.Name, lines, limit)
 			}
 		}
 	}
@@ -80,7 +86,7 @@ func noInit(files []*file, report reporter) {
 }
 
 // TestPackagesAreIntroduced asks for a package comment everywhere, and in
-// shipped packages for a doc.go that says what the package is, what it never
+// packages that others build on for a doc.go that says what the package is, what it never
 // does and where to start reading.
 func TestPackagesAreIntroduced(t *testing.T) {
 	t.Parallel()
@@ -118,9 +124,24 @@ func packagesAreIntroduced(files []*file, report reporter) {
 	}
 }
 
-// inDepth reports whether a package needs a doc.go: everything but commands,
-// which are documented by their help, and helpers of tests.
-func inDepth(dir string) bool { return !under(dir, "cmd") && !forTests(dir) }
+// inDepth reports whether a package needs a doc.go: the code that others build
+// on. Commands are documented by their help.
+func inDepth(dir string) bool {
+	return (under(dir, "internal") || under(dir, "sandbox") || under(dir, "tool")) && !forTests(dir)
+}
+
+// startsGoroutine reports whether the node is a go statement or a call of a
+// method Go, as sync.WaitGroup and errgroup have it.
+func startsGoroutine(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.GoStmt:
+		return true
+	case *ast.CallExpr:
+		sel, ok := n.Fun.(*ast.SelectorExpr)
+		return ok && sel.Sel.Name == "Go" && len(n.Args) == 1
+	}
+	return false
+}
 
 func hasDocFile(files []*file, dir string) bool {
 	return slices.ContainsFunc(files, func(f *file) bool { return f.path == path.Join(dir, "doc.go") })
@@ -223,5 +244,39 @@ func skipsSayWhy(files []*file, report reporter) {
 			}
 			return true
 		})
+	}
+}
+
+// unleaked excuses packages that start goroutines and have no leak check, with
+// the reason.
+var unleaked = map[string]string{}
+
+// TestGoroutinesAreLeakChecked asks for goleak in the tests of every shipped
+// package that starts a goroutine: whoever starts one must join it.
+func TestGoroutinesAreLeakChecked(t *testing.T) {
+	t.Parallel()
+	goroutinesAreLeakChecked(parsedTree(t), t.Errorf)
+}
+
+func goroutinesAreLeakChecked(files []*file, report reporter) {
+	starts, checked := map[string]string{}, map[string]bool{}
+	for _, f := range files {
+		if _, ok := f.imports()["go.uber.org/goleak"]; ok && f.test {
+			checked[f.dir] = true
+		}
+		if f.test || forTests(f.dir) || under(f.dir, "cmd") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if starts[f.dir] == "" && startsGoroutine(n) {
+				starts[f.dir] = f.at(n)
+			}
+			return true
+		})
+	}
+	for _, dir := range slices.Sorted(maps.Keys(starts)) {
+		if !checked[dir] && unleaked[dir] == "" {
+			report("%s: %s starts a goroutine and its tests do not use goleak: add goleak.VerifyTestMain", starts[dir], dir)
+		}
 	}
 }

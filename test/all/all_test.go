@@ -25,6 +25,7 @@ const stream = `
 {"Action":"run","Package":"example/a","Test":"TestTable"}
 {"Action":"run","Package":"example/a","Test":"TestTable/one"}
 {"Action":"output","Package":"example/a","Test":"TestTable/one","Output":"one is quiet\n"}
+{"Action":"output","Package":"example/a","Test":"TestTable/two/b","Output":"=== RUN   TestTable/two/b\n"}
 {"Action":"run","Package":"example/a","Test":"TestTable/two/b"}
 {"Action":"output","Package":"example/a","Test":"TestTable/two/b","Output":"    a_test.go:7: got 1, want 2\n"}
 {"Action":"pass","Package":"example/a","Test":"TestTable/one"}
@@ -70,7 +71,7 @@ func TestReadsGoTest(t *testing.T) {
 			t.Errorf("output lacks %q:\n%s", want, &out)
 		}
 	}
-	if strings.Contains(out.String(), "one is quiet") {
+	if strings.Contains(out.String(), "one is quiet") || strings.Contains(out.String(), "=== RUN") {
 		t.Errorf("a test that passed was printed:\n%s", &out)
 	}
 }
@@ -212,6 +213,20 @@ func TestSchedule(t *testing.T) {
 	results[0].failed = true
 	if printSummary(&out, w, results, time.Second) {
 		t.Error("a run with a failed step passes")
+	}
+}
+
+func TestBrokenBuildSkipsWhatBuilds(t *testing.T) {
+	t.Parallel()
+	steps := []step{
+		{name: "build", run: func(context.Context, *work) outcome { return verdict(errors.New("no"), "") }},
+		{name: "test", after: []string{"build"}, run: func(context.Context, *work) outcome { return outcome{tally: tally{pass: 1}} }},
+		{name: "race", after: []string{"build"}, builds: true, run: func(context.Context, *work) outcome { t.Error("race ran"); return outcome{} }},
+	}
+	w := &work{screen: newScreen(io.Discard), missing: map[string]string{}}
+	results := schedule(t.Context(), w, steps)
+	if !results[0].failed || results[1].pass != 1 || results[2].skipped != "the build failed" {
+		t.Errorf("%+v", results)
 	}
 }
 

@@ -173,7 +173,9 @@ func (t *testReader) endTest(p *testPackage, e event) {
 	}
 	switch e.Action {
 	case "output":
-		x.output.WriteString(e.Output)
+		if !strings.HasPrefix(e.Output, "=== ") {
+			x.output.WriteString(e.Output)
+		}
 	case "pass", "fail", "skip":
 		x.action = e.Action
 		if t.verbose {
@@ -207,7 +209,10 @@ func (t *testReader) endPackage(p *testPackage, e event) {
 		failures = p.output.String()
 	}
 	if b := t.builds[e.FailedBuild]; b != nil {
+		// What is broken in one package breaks many; once is enough.
 		failures = b.String() + failures
+		b.Reset()
+		b.WriteString("(" + short(e.FailedBuild) + " does not build, see above)\n")
 	}
 	t.total.add(c)
 	t.screen.idle(t.step, short(e.Package))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"runtime"
 	"slices"
@@ -37,12 +36,16 @@ func slots() int { return min(2, runtime.NumCPU()) }
 // schedule runs the steps, side by side where they allow it, and returns their
 // results in the order of the steps.
 func schedule(ctx context.Context, w *work, steps []step) []result {
+	type finished struct {
+		i int
+		result
+	}
 	var (
 		results = make([]result, len(steps))
 		started = make([]bool, len(steps))
 		ended   = make([]bool, len(steps))
 		running = map[int]bool{}
-		done    = make(chan int)
+		done    = make(chan finished)
 	)
 	for {
 		for len(running) < slots() {
@@ -51,10 +54,8 @@ func schedule(ctx context.Context, w *work, steps []step) []result {
 				break
 			}
 			started[i], running[i] = true, true
-			go func() {
-				results[i] = runStep(ctx, w, steps[i])
-				done <- i
-			}()
+			why := w.hindrance(ctx, steps[i], results)
+			go func() { done <- finished{i, runStep(ctx, w, steps[i], why)} }()
 		}
 		if len(running) == 0 {
 			for _, r := range results {
@@ -62,11 +63,27 @@ func schedule(ctx context.Context, w *work, steps []step) []result {
 			}
 			return results
 		}
-		i := <-done
-		delete(running, i)
-		ended[i] = true
-		w.screen.step(results[i])
+		f := <-done
+		delete(running, f.i)
+		ended[f.i], results[f.i] = true, f.result
+		w.screen.step(f.result)
 	}
+}
+
+// hindrance says why a step cannot run, "" when it can.
+func (w *work) hindrance(ctx context.Context, s step, results []result) string {
+	if ctx.Err() != nil {
+		return "interrupted"
+	}
+	if s.builds && slices.ContainsFunc(results, func(r result) bool { return r.step == "build" && r.failed }) {
+		return "the build failed"
+	}
+	for _, name := range s.needs {
+		if _, missing := w.missing[name]; missing {
+			return name + " is missing"
+		}
+	}
+	return ""
 }
 
 // next returns the first step that may start now, or -1. A step that waits to
@@ -100,24 +117,19 @@ func ready(steps []step, ended []bool, s step) bool {
 	return true
 }
 
-func runStep(ctx context.Context, w *work, s step) result {
+// runStep runs a step that nothing hinders.
+func runStep(ctx context.Context, w *work, s step, hindrance string) result {
 	r := result{step: s.name}
-	if ctx.Err() != nil {
-		r.skipped = "interrupted"
+	if hindrance != "" {
+		r.skipped = hindrance
 		return r
-	}
-	for _, name := range s.needs {
-		if _, missing := w.missing[name]; missing {
-			r.skipped = fmt.Sprintf("%s is missing", name)
-			return r
-		}
 	}
 	w.screen.begin(s.name)
 	defer w.screen.end(s.name)
-	began := time.Now()
 	if s.background {
 		ctx = inBackground(ctx)
 	}
+	began := time.Now()
 	r.outcome = s.run(ctx, w)
 	r.took = time.Since(began)
 	return r

@@ -15,6 +15,9 @@ type step struct {
 	needs []string
 	// after names the steps that end before this one starts.
 	after []string
+	// builds steps are skipped when the build has failed: they would only say
+	// so again, and slowly.
+	builds bool
 	// alone keeps other steps from running beside this one, because it
 	// measures time or keeps both cores busy.
 	alone bool
@@ -62,14 +65,17 @@ func allSteps(w *work) []step {
 				return goTest(ctx, w, "test", nil, names(w.unit()))
 			},
 		},
-		{name: "staticcheck", about: "static analysis", needs: []string{"staticcheck"}, background: true, run: staticcheck},
+		{
+			name: "staticcheck", about: "static analysis", needs: []string{"staticcheck"},
+			after: []string{"build"}, builds: true, background: true, run: staticcheck,
+		},
 		{
 			name: "govulncheck", about: "known vulnerabilities in what is linked, and that the scan would find one",
-			needs: []string{"govulncheck"}, background: true, run: vulnerabilities,
+			needs: []string{"govulncheck"}, after: []string{"build"}, builds: true, background: true, run: vulnerabilities,
 		},
 		{
 			name: "race", about: "the race detector on the packages that hold state", needs: []string{"gcc"},
-			after: []string{"test"}, long: true,
+			after: []string{"build", "test"}, builds: true, long: true,
 			run: func(ctx context.Context, w *work) outcome {
 				return goTest(ctx, w, "race", []string{"-race"}, names(w.under(raced)))
 			},
@@ -81,7 +87,7 @@ func allSteps(w *work) []step {
 		}
 		steps = append(steps, step{
 			name: "e2e/" + strings.TrimPrefix(p.dir, "test/"), about: "end to end: " + p.dir,
-			after: []string{"test"}, alone: true, long: true,
+			after: []string{"build", "test"}, builds: true, alone: true, long: true,
 			run: func(ctx context.Context, w *work) outcome {
 				return goTest(ctx, w, "e2e/"+strings.TrimPrefix(p.dir, "test/"), nil, []string{p.path})
 			},
@@ -90,7 +96,7 @@ func allSteps(w *work) []step {
 	if w.opt.fuzz > 0 {
 		steps = append(steps, step{
 			name: "fuzz", about: "each fuzz target for " + w.opt.fuzz.String(),
-			after: []string{"test"}, alone: true, long: true, run: fuzz,
+			after: []string{"build", "test"}, builds: true, alone: true, long: true, run: fuzz,
 		})
 	}
 	return steps
