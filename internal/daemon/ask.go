@@ -18,7 +18,7 @@ func (d *daemon) Filed(r *gate.Request, state gate.RequestState) {
 	d.changes.Tell()
 	d.notifier.Notify(approval.Notice{
 		Request: state.ID, Operation: r.Call.Operation, Agent: r.Call.Principal.Agent,
-		Summary: d.record.redact.Text(r.Facts.Words),
+		Summary: d.record.text(r.Facts.Words),
 		Link:    d.baseURL + "/requests/" + url.PathEscape(state.ID),
 		Expires: state.Expires,
 	})

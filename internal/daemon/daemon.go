@@ -178,6 +178,7 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	d.record.hideFields(d.book.Current().Settings.RedactFields)
 	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}}}
 	return nil
 }

@@ -55,6 +55,7 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 		if err != nil {
 			d.log.Error("the policy could not be reloaded; the last good one stays in force", "error", err)
 		}
+		d.record.hideFields(d.book.Current().Settings.RedactFields)
 		d.changes.Tell()
 	}
 }

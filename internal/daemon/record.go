@@ -3,6 +3,7 @@ package daemon
 import (
 	"crypto/rand"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,19 +20,26 @@ import (
 
 // recorder writes events down.
 type recorder struct {
-	redact  *content.Redactor
+	redact  atomic.Pointer[content.Redactor]
 	posture string
 	log     *slog.Logger
 	counts  *prometheus.CounterVec
 }
 
 func newRecorder(log *slog.Logger) *recorder {
-	return &recorder{
-		redact: content.NewRedactor(nil), posture: posture(), log: log,
+	r := &recorder{
+		posture: posture(), log: log,
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gatehouse_events_total", Help: "Events recorded, by kind, level and outcome.",
 		}, []string{"kind", "level", "outcome"}),
 	}
+	r.hideFields(nil)
+	return r
+}
+
+// hideFields names further fields whose values are never stored.
+func (r *recorder) hideFields(names []string) {
+	r.redact.Store(content.NewRedactor(content.RedactorConfig{Names: names, Rand: rand.Reader}))
 }
 
 // stored is a call and its decision as they go into the log.
@@ -57,9 +65,9 @@ type storedCall struct {
 // describe writes a call and its decision as they are stored. It runs before
 // the transaction: the writer has no time for it.
 func (r *recorder) describe(c *call.Call, d *call.Decision, f *facts.Facts) []byte {
-	args, commitments := r.redact.JSON(c.Args, rand.Reader)
+	args, commitments := r.redact.Load().JSON(c.Args)
 	clean := *c
-	clean.Args, clean.Note = args, r.redact.Text(c.Note)
+	clean.Args, clean.Note = args, r.text(c.Note)
 	body, err := json.Marshal(stored{
 		Call:     &storedCall{Call: clean, Redacted: commitments},
 		Decision: r.decision(d),
@@ -71,6 +79,12 @@ func (r *recorder) describe(c *call.Call, d *call.Decision, f *facts.Facts) []by
 		return nil // an event without its description is refused by append
 	}
 	return body
+}
+
+// text takes secrets out of a text.
+func (r *recorder) text(s string) string {
+	clean, _ := r.redact.Load().Text(s)
+	return clean
 }
 
 // decision takes secrets out of the evidence of votes.
@@ -98,19 +112,19 @@ func (r *recorder) evidence(list []call.Evidence) []call.Evidence {
 	}
 	out := make([]call.Evidence, len(list))
 	for i, e := range list {
-		out[i] = call.Evidence{Where: e.Where, Text: r.redact.Text(e.Text)}
+		out[i] = call.Evidence{Where: e.Where, Text: r.text(e.Text)}
 	}
 	return out
 }
 
 func (r *recorder) need(n call.Need) call.Need {
-	n.Scope, n.Evidence = r.redact.Text(n.Scope), r.evidence(n.Evidence)
+	n.Scope, n.Evidence = r.text(n.Scope), r.evidence(n.Evidence)
 	return n
 }
 
 func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.Facts {
 	v := admin.NewView(c, d, f).Facts
-	v.Words = r.redact.Text(v.Words)
+	v.Words = r.text(v.Words)
 	v.Findings, v.Observed = r.evidence(v.Findings), r.evidence(v.Observed)
 	needs := make([]call.Need, len(v.Needs))
 	for i, n := range v.Needs {
@@ -160,7 +174,7 @@ func (r *recorder) act(tx *store.Tx, a admin.Act) error {
 	if err != nil {
 		return err
 	}
-	clean, _ := r.redact.JSON(body, rand.Reader)
+	clean, _ := r.redact.Load().JSON(body)
 	rec := &audit.Record{Kind: "admin", Principal: a.By, Surface: a.Channel, Operation: a.Name, Body: clean}
 	if a.Call != nil {
 		rec.Kind, rec.CallID, rec.Session = "verdict", a.Call.ID, a.Call.Principal.Session

@@ -30,6 +30,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	if c.Dir != "" {
 		x.look(c.Dir)
 	}
+	x.scan()
 	strs := Strings(c.Args)
 	x.mentions(strs)
 	if c.Kind == call.External {
