@@ -23,6 +23,7 @@ type parsed struct {
 	next      int // first word after the subcommand's name, or the number of words
 	sub       int // index of the subcommand's name, or -1
 	dashes    int // index among the operands of what follows "--", or -1
+	command   []word
 }
 
 func (p *parsed) hits() []hit      { return p.a.hits[p.hit0:] }
@@ -219,6 +220,12 @@ func (ps *parser) following(i int, o *knowledge.Option) int {
 		ps.add(o, word{span: ps.args[i].span}, false)
 		return i
 	}
+	if o.Role == knowledge.RoleCommand {
+		// The rest is a command (fd -x).
+		ps.add(o, word{span: ps.args[i].span}, false)
+		ps.command = ps.args[i+1:]
+		return len(ps.args)
+	}
 	v := ps.args[i+1]
 	if v.multi && !ps.spec.Benign && !v.plain {
 		ps.a.unknown(v.span, "a value that may be several words")
@@ -246,6 +253,7 @@ func (ps *parser) add(o *knowledge.Option, v word, has bool) {
 func (ps *parser) strange(i int, name string, attached bool) int {
 	w := &ps.args[i]
 	if ps.spec.AnyOption {
+		ps.any(w, name)
 		return i
 	}
 	ps.a.unknown(w.span, "the option "+name+" is not in its table")
@@ -275,6 +283,22 @@ func (ps *parser) strange(i int, name string, attached bool) int {
 	return i
 }
 
+// any records options the table accepts without knowing them, so that its
+// conditions can ask for them.
+func (ps *parser) any(w *word, name string) {
+	if ps.style == knowledge.StyleSingle || strings.HasPrefix(name, "--") || len(name) == 2 {
+		ps.add(&knowledge.Option{Name: name}, word{span: w.span}, false)
+		return
+	}
+	for j := 1; j < len(name); j++ {
+		o := ps.spec.Short(name[j])
+		if o == nil {
+			o = &knowledge.Option{Name: "-" + name[j:j+1]}
+		}
+		ps.add(o, word{span: w.span}, false)
+	}
+}
+
 // generic applies a table to a command.
 func (a *analyzer) generic(p *knowledge.Program, args []word) output {
 	return a.applySpec(p, &p.Spec, nil, args, 1)
@@ -282,7 +306,7 @@ func (a *analyzer) generic(p *knowledge.Program, args []word) output {
 
 func (a *analyzer) applySpec(p *knowledge.Program, spec, parent *knowledge.Spec, args []word, from int) output {
 	style := p.Style
-	if spec.HasSubs() && style == knowledge.StyleGNU {
+	if style == knowledge.StyleGNU && (spec.HasSubs() || spec.Dashdash == nil && takesCommand(&spec.Operands)) {
 		style = knowledge.StylePOSIX
 	}
 	ps := a.parse(style, spec, parent, args, from)
@@ -326,18 +350,28 @@ func (a *analyzer) applySpec(p *knowledge.Program, spec, parent *knowledge.Spec,
 	return a.applySpec(p, sub, up, args, ps.next)
 }
 
+// takesCommand says that a command is among the operands: its options are its own.
+func takesCommand(ops *knowledge.Operands) bool {
+	for _, r := range ops.Head {
+		if r == knowledge.RoleCommand || r == knowledge.RoleShellArg {
+			return true
+		}
+	}
+	return len(ops.Tail) > 0 && ops.Tail[0] == knowledge.RoleCommand
+}
+
 // destructiveWords looks for words that say in most programs' language that
 // something is destroyed; it is all there is to go by when a subcommand is
 // not known.
 func (a *analyzer) destructiveWords(args []word) {
 	for i := range args {
-		t := args[i].text
-		for _, verb := range []string{"delete", "destroy", "purge", "drop", "wipe", "terminate"} {
-			if t == verb || strings.HasPrefix(t, verb+"-") || strings.HasSuffix(t, "-"+verb) || strings.HasSuffix(t, ":"+verb) {
-				a.add(Effect{Kind: KindDelete, Class: ClassDestructive, Irreversible: true, Span: args[i].span, Why: "asks to " + verb})
-				return
-			}
-		}
+		a.verb(&args[i])
+	}
+}
+
+func (a *analyzer) verb(w *word) {
+	if a.kb.DestructiveVerb(w.text) {
+		a.add(Effect{Kind: KindDelete, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "asks to " + w.text})
 	}
 }
 
@@ -367,10 +401,38 @@ func (a *analyzer) applyParsed(p *knowledge.Program, spec, parent *knowledge.Spe
 	}
 	a.applySettings(p, spec, parent)
 	out := a.applyOperands(p, spec, operands, ps)
-	if spec.Stdin != nil && len(ps.operands()) == 0 {
-		a.stdinRole(*spec.Stdin, p.Name)
+	if spec.Stdin != nil && !codeGiven(operands, ps) {
+		a.stdinRole(*spec.Stdin, p)
+	}
+	if ps.command != nil {
+		a.commandOperand(p, spec, ps.command)
 	}
 	return out
+}
+
+// codeGiven says that the code is in the words, so that standard input is data.
+func codeGiven(ops *knowledge.Operands, ps *parsed) bool {
+	hits := ps.hits()
+	for i := range hits {
+		if isCode(hits[i].opt.Role) {
+			return true
+		}
+	}
+	n := len(ps.operands())
+	for i := range n {
+		if role, _ := operandRole(ops.Head, ops.Repeat, ops.Tail, i, n); isCode(role) {
+			return true
+		}
+	}
+	return false
+}
+
+func isCode(r knowledge.Role) bool {
+	switch r {
+	case knowledge.RoleSQL, knowledge.RoleShell, knowledge.RoleScript, knowledge.RoleCode, knowledge.RolePython:
+		return true
+	}
+	return false
 }
 
 func whenHolds(w *knowledge.When, ps *parsed) bool {

@@ -174,6 +174,21 @@ func (a *analyzer) contact(w *word, p *knowledge.Program) {
 	})
 }
 
+// method is an HTTP method.
+func (a *analyzer) method(w *word) {
+	switch strings.ToUpper(w.text) {
+	case "GET", "HEAD", "OPTIONS":
+		if w.known {
+			return
+		}
+		a.unknown(w.span, "an HTTP method that is not known")
+	case "DELETE":
+		a.does(knowledge.DoesDestroy, w.span, "deletes something on a server")
+	default:
+		a.does(knowledge.DoesPublish, w.span, "sends something to a server")
+	}
+}
+
 // hostOf is the host, with port if one is given, of a URL or of host:path.
 func hostOf(s string) string {
 	if i := strings.Index(s, "://"); i >= 0 {

@@ -151,10 +151,15 @@ func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
 	ps := a.parse(knowledge.StylePOSIX, &p.Spec, nil, args, 1)
 	defer ps.release()
 	a.applyHits(p, &ps)
-	if ps.find("-c", "-e", "-m", "--eval", "-p", "--print", "-r", "-E", "-n") != nil {
-		return
-	}
 	ops := append([]word(nil), ps.operands()...)
+	for _, h := range ps.hits() {
+		switch {
+		case h.opt.Role == knowledge.RolePython, h.opt.Role == knowledge.RoleCode, h.opt.Name == "-m" && p.Name == "python":
+			return // the code is in the words
+		case h.has && h.opt.Role == knowledge.RoleRead && len(ops) == 0 && !a.stdin.given:
+			return // it is only checked
+		}
+	}
 	switch {
 	case len(ops) > 0 && ops[0].text != "-":
 		a.scriptFile(&ops[0])

@@ -96,6 +96,10 @@ func (b *builder) variable(name string, quoted bool) {
 		}
 	}
 	v := a.lookup(name)
+	if _, set := a.st.vars[name]; !set && a.kb.PlainVariable(name) {
+		b.plainUnknown()
+		return
+	}
 	switch {
 	case v != nil && v.plain:
 		b.plainUnknown()

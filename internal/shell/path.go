@@ -68,7 +68,7 @@ func (a *analyzer) scope(p string, tags knowledge.Tags) Scope {
 		if tags.Place == knowledge.TagTemp {
 			return ScopeTemp
 		}
-		if tags.Place == knowledge.TagSystem || p == "/" {
+		if tags.Place != knowledge.TagNone || p == "/" {
 			return ScopeSystem
 		}
 		if a.opts.Home != "" && under(p, a.opts.Home) || strings.HasPrefix(p, "/home/") || strings.HasPrefix(p, "/Users/") {

@@ -55,7 +55,7 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 // after it are handled by applyOperands.
 func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 	switch role {
-	case knowledge.RoleData:
+	case knowledge.RoleData, knowledge.RoleConnect:
 	case knowledge.RoleRead:
 		a.readPath(w, false)
 	case knowledge.RoleList:
@@ -111,6 +111,10 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.checkout(w)
 	case knowledge.RoleRefspec:
 		a.refspec(w)
+	case knowledge.RoleMethod:
+		a.method(w)
+	case knowledge.RoleVerb:
+		a.verb(w)
 	case knowledge.RoleAssign:
 		name, _, _ := strings.Cut(w.text, "=")
 		a.assigns(name, w.span)
@@ -159,7 +163,9 @@ func (a *analyzer) applyOperands(p *knowledge.Program, spec *knowledge.Spec, ops
 		case role == knowledge.RoleList && root == "" && w.known:
 			root = w.text
 		}
-		a.secretUse(w)
+		if role != knowledge.RoleConnect {
+			a.secretUse(w)
+		}
 		if role == knowledge.RoleDelete {
 			a.deletePath(w, ps.find("-r", "-R", "--recursive") != nil)
 			continue
@@ -226,6 +232,11 @@ func (a *analyzer) listable(root string) bool {
 // commandOperand runs the command a wrapper was given.
 func (a *analyzer) commandOperand(p *knowledge.Program, spec *knowledge.Spec, args []word) output {
 	args = append([]word(nil), args...)
+	if len(args) > 1 && args[0].known && args[0].text == "-c" {
+		// flock FILE -c CODE
+		a.shellCode(&args[1], p.Name)
+		return output{given: true}
+	}
 	if spec.Append {
 		args = append(args, a.moreOperands(args[0].span))
 	}
@@ -277,7 +288,7 @@ func (a *analyzer) remoteShell(p *knowledge.Program, spec *knowledge.Spec, words
 }
 
 // stdinRole applies a role to what comes in on standard input.
-func (a *analyzer) stdinRole(role knowledge.Role, name string) {
+func (a *analyzer) stdinRole(role knowledge.Role, p *knowledge.Program) {
 	in := a.stdin
 	if !in.given {
 		return
@@ -286,7 +297,7 @@ func (a *analyzer) stdinRole(role knowledge.Role, name string) {
 	if in.span == (Span{}) {
 		w.span = a.out.Commands[a.cur].Span
 	}
-	a.apply(role, &w, &knowledge.Program{Name: name})
+	a.apply(role, &w, p)
 }
 
 // applySettings asks which settings of the repository make the command run a

@@ -7,7 +7,7 @@ import (
 
 // parseOptions reads the option tokens of a table.
 //
-// Tokens are separated by white space; "# …" to the end of the line is a
+// Tokens are separated by white space; a line that begins with "# " is a
 // comment; "@name" inserts a group of the same file. A token is the option's
 // name followed, in this order, by
 //
@@ -23,8 +23,8 @@ func parseOptions(s *Spec, text string, groups map[string]string, depth int) err
 		return fmt.Errorf("option groups nest too deeply")
 	}
 	for line := range strings.Lines(text) {
-		if i := strings.Index(line, "# "); i >= 0 {
-			line = line[:i]
+		if strings.HasPrefix(strings.TrimSpace(line), "# ") {
+			continue
 		}
 		for tok := range strings.FieldsSeq(line) {
 			if tok[0] == '@' {

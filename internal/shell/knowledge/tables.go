@@ -181,10 +181,12 @@ type rawVariables struct {
 	Secret    []string `toml:"secret"`
 	Harmless  []string `toml:"harmless"`
 	GitKeys   []string `toml:"git_harmless"`
+	Verbs     []string `toml:"destructive_verbs"`
+	Plain     []string `toml:"plain"`
 }
 
 type variableTable struct {
-	dangerous, bypass, secret, harmless, gitKeys patterns
+	dangerous, bypass, secret, harmless, gitKeys, verbs, plain patterns
 }
 
 // patterns are names with at most one star at either end.
@@ -260,9 +262,17 @@ func (b *Base) Variable(name string) VariableKind {
 // SecretVariable says that the value of the variable is likely a credential.
 func (b *Base) SecretVariable(name string) bool { return b.tables.variables.secret.match(name) }
 
+// PlainVariable says that the value of a variable the command does not set is
+// a word that never looks like an option.
+func (b *Base) PlainVariable(name string) bool { return b.tables.variables.plain.match(name) }
+
 // HarmlessGitKey says that a setting of git, in lower case, changes how things
 // look or who is named, and never what runs.
 func (b *Base) HarmlessGitKey(key string) bool { return b.tables.variables.gitKeys.match(key) }
+
+// DestructiveVerb says that a word, as the name of a subcommand, means that
+// something is destroyed.
+func (b *Base) DestructiveVerb(word string) bool { return b.tables.variables.verbs.match(word) }
 
 type codeTable struct {
 	Destructive []string `toml:"destructive"`
@@ -300,6 +310,7 @@ func loadTables(fsys fs.FS) (*tables, error) {
 	t.variables = variableTable{
 		dangerous: compilePatterns(rv.Dangerous), bypass: compilePatterns(rv.Bypass),
 		secret: compilePatterns(rv.Secret), harmless: compilePatterns(rv.Harmless), gitKeys: compilePatterns(rv.GitKeys),
+		verbs: compilePatterns(rv.Verbs), plain: compilePatterns(rv.Plain),
 	}
 	return t, nil
 }

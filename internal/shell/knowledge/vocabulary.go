@@ -82,13 +82,16 @@ const (
 	RoleMount                 // source:target of a container mount
 	RoleCheckout              // git checkout's ambiguous operand: a branch or a file
 	RoleRefspec               // git push's refspec
+	RoleMethod                // an HTTP method
+	RoleVerb                  // data, except that a verb like delete means what it says
+	RoleConnect               // how to reach a server, credentials included
 	numRoles
 )
 
 var roleNames = [numRoles]string{
 	"data", "read", "list", "write", "new", "mutate", "moved", "delete", "remove", "cwd", "url", "host", "hostpath",
 	"hostdest", "command", "program", "shell", "shellarg", "script", "config", "assign", "var", "sed", "awk", "sql",
-	"gitconfig", "python", "code", "kill", "mount", "checkout", "refspec",
+	"gitconfig", "python", "code", "kill", "mount", "checkout", "refspec", "method", "verb", "connect",
 }
 
 // String gives the name used in the tables.
