@@ -15,6 +15,7 @@ const (
 	MaxBytes    = 64 << 10
 	MaxCommands = 256
 	maxDepth    = 48
+	maxEffects  = 1024
 	// maxExpanded bounds the text that values, alternatives and nested code may produce.
 	maxExpanded = 4 * MaxBytes
 )
@@ -57,6 +58,7 @@ type output struct {
 	text    string
 	known   bool
 	plain   bool   // one harmless word
+	number  bool   // one number
 	listing bool   // names of files below root
 	root    string // for listing
 	network bool   // comes from the network
@@ -233,5 +235,9 @@ func (a *analyzer) add(e Effect) {
 		cur = len(a.out.Commands) - 1
 	}
 	c := &a.out.Commands[cur]
+	if len(c.Effects) >= maxEffects && e.Class < ClassDestructive {
+		a.limit("a command has more than 1024 effects", e.Span)
+		return
+	}
 	c.Effects = append(c.Effects, e)
 }

@@ -62,7 +62,7 @@ func (a *analyzer) wordValue(w *word) *value {
 	case w.listing:
 		return &value{listing: true, root: w.root}
 	case w.plain && w.text == "":
-		return &value{plain: true}
+		return &value{plain: true, number: w.number}
 	}
 	return nil
 }

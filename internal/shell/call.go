@@ -101,7 +101,7 @@ func (a *analyzer) inner(wrapper string, args []word) output {
 	if len(args) == 0 {
 		return output{given: true}
 	}
-	if a.depth >= maxDepth {
+	if a.depth >= maxDepth || !a.spend(4*len(args)) {
 		a.limit("wrappers are nested too deeply", args[0].span)
 		return output{given: true}
 	}

@@ -130,11 +130,16 @@ func (a *analyzer) enter(w *word) {
 	a.st.cwd = a.moved(w.text)
 }
 
+// maxPath is longer than any path the kernel takes.
+const maxPath = 4096
+
 // moved is where a relative or absolute path leads.
 func (a *analyzer) moved(text string) directory {
 	d := a.st.cwd
 	to := cleanPath(d.join(text))
 	switch {
+	case len(to) > maxPath:
+		return directory{lost: true}
 	case strings.HasPrefix(to, "/"):
 		return directory{abs: to}
 	case strings.HasPrefix(to, "~"):

@@ -55,7 +55,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	}
 	switch {
 	case p.Length:
-		b.plainUnknown()
+		b.numberUnknown()
 	case p.Exp != nil:
 		b.paramExp(p, quoted)
 	case !simpleParam(p):
@@ -82,8 +82,8 @@ func (b *builder) variable(name string, quoted bool) {
 	a := b.a
 	switch name {
 	case "?", "#", "$", "!", "-", "RANDOM", "SECONDS", "LINENO", "UID", "EUID", "PPID", "BASHPID", "EPOCHSECONDS":
-		if _, set := a.st.vars[name]; !set {
-			b.plainUnknown()
+		if _, set := a.st.vars[name]; !set && name != "-" {
+			b.numberUnknown()
 			return
 		}
 	case "HOME":
@@ -101,6 +101,8 @@ func (b *builder) variable(name string, quoted bool) {
 		return
 	}
 	switch {
+	case v != nil && v.number:
+		b.numberUnknown()
 	case v != nil && v.plain:
 		b.plainUnknown()
 	case v != nil && v.listing:
@@ -234,7 +236,7 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr) {
 		a.arithmetic(x.X)
 		a.arithmetic(x.Y)
 		if w, ok := x.X.(*syntax.Word); ok && assignOps[x.Op] {
-			a.st.set(w.Lit(), &value{plain: true})
+			a.st.set(w.Lit(), &value{plain: true, number: true})
 			a.assigns(w.Lit(), a.span(x))
 		}
 	case *syntax.UnaryArithm:
@@ -263,13 +265,13 @@ func (a *analyzer) arithmeticWord(w *syntax.Word) {
 	}
 	f := a.one(w)
 	switch {
-	case f.plain:
+	case f.number:
 		return
 	case f.known && isNumber(f.text):
 		return
 	case f.known && syntax.ValidName(f.text):
 		v := a.lookup(f.text)
-		if v != nil && (v.plain || allNumbers(v.alts)) {
+		if v != nil && (v.number || allNumbers(v.alts)) {
 			return
 		}
 	}

@@ -172,7 +172,7 @@ func (a *analyzer) applyOperands(p *knowledge.Program, spec *knowledge.Spec, ops
 		}
 		a.apply(role, w, p)
 	}
-	return a.outputOf(spec, root)
+	return a.outputOf(spec, root, ps)
 }
 
 // operandRole finds the role of operand i of n.
@@ -190,8 +190,13 @@ func operandRole(head []knowledge.Role, repeat *knowledge.Role, tail []knowledge
 }
 
 // outputOf says what a command prints.
-func (a *analyzer) outputOf(spec *knowledge.Spec, root string) output {
-	out := output{given: true, at: -1, plain: spec.Word}
+func (a *analyzer) outputOf(spec *knowledge.Spec, root string, ps *parsed) output {
+	out := output{given: true, at: -1, plain: spec.Word || spec.Number, number: spec.Number}
+	for _, h := range ps.hits() {
+		if spec.Options[h.opt.Name] != h.opt {
+			out.plain, out.number = false, false // an option the table does not know may change it
+		}
+	}
 	if spec.Lists {
 		if root == "" {
 			root = "."
@@ -206,6 +211,14 @@ func (a *analyzer) outputOf(spec *knowledge.Spec, root string) output {
 			out.network = true
 		case KindRead:
 			reads = true
+		}
+	}
+	if r := spec.Operands.Repeat; spec.Number && len(ps.operands()) > 0 && r != nil && *r != knowledge.RoleData {
+		out.plain, out.number = false, false // it prints names, too
+	}
+	for _, w := range ps.operands() {
+		if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+-") {
+			out.plain = false // date +-x prints what looks like an option
 		}
 	}
 	if spec.Filter && a.stdin.listing && !reads {

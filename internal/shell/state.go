@@ -11,6 +11,8 @@ type value struct {
 	// plain says that, although not known, the value is a harmless word: a
 	// number, a hash, a date.
 	plain bool
+	// number says that it is a number.
+	number bool
 	// listing says that the value is the name of a file below root.
 	listing bool
 	root    string

@@ -255,7 +255,7 @@ func (a *analyzer) forClause(c *syntax.ForClause) {
 func (a *analyzer) counter(x syntax.ArithmExpr) {
 	if b, ok := x.(*syntax.BinaryArithm); ok && assignOps[b.Op] {
 		if w, ok := b.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
-			a.st.set(w.Lit(), &value{plain: true})
+			a.st.set(w.Lit(), &value{plain: true, number: true})
 		}
 	}
 }
@@ -265,11 +265,12 @@ func iterValue(items []word) *value {
 	if len(items) == 0 {
 		return nil
 	}
-	v := &value{plain: true, listing: true, root: items[0].root}
+	v := &value{plain: true, number: true, listing: true, root: items[0].root}
 	total := 0
 	for i := range items {
 		w := &items[i]
 		v.plain = v.plain && w.plain
+		v.number = v.number && w.number
 		v.listing = v.listing && w.listing && w.root == v.root
 		if !w.known {
 			total = maxAlternatives + 1
@@ -289,12 +290,12 @@ func iterValue(items []word) *value {
 		return v
 	}
 	if allNumbers(v.alts) && total == 0 {
-		return &value{plain: true}
+		return &value{plain: true, number: true}
 	}
 	if total > 0 || len(v.alts) > maxAlternatives {
 		return nil
 	}
-	v.plain, v.listing = false, false
+	v.plain, v.number, v.listing = false, false, false
 	return v
 }
 

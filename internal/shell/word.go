@@ -21,6 +21,8 @@ type word struct {
 	// plain says that the part that is not known is harmless text that does
 	// not begin with a dash.
 	plain bool
+	// number says that what is not known is a number.
+	number bool
 	// listing says that the field is the name of a file below root.
 	listing bool
 	root    string
@@ -193,6 +195,7 @@ func (b *builder) writeAlts(alts []string) {
 
 // unknown marks that what follows is not known.
 func (b *builder) unknown() {
+	b.cur.number = false
 	if b.alts != nil {
 		// The common beginning of several is not worth keeping.
 		b.alts = nil
@@ -204,12 +207,21 @@ func (b *builder) unknown() {
 	b.cur.known = false
 }
 
-// plain marks that what follows is not known, but harmless.
+// plainUnknown marks that what follows is not known, but harmless.
 func (b *builder) plainUnknown() {
 	was := b.cur.known || b.cur.plain
 	b.unknown()
 	b.cur.plain = was
 }
+
+// numberUnknown marks that what follows is a number that is not known.
+func (b *builder) numberUnknown() {
+	was := b.cur.known && isEmptyOrNumber(b.text.String()) || b.cur.number
+	b.plainUnknown()
+	b.cur.number = was
+}
+
+func isEmptyOrNumber(s string) bool { return s == "" || isNumber(s) }
 
 func (b *builder) part(p syntax.WordPart, first, quoted bool) {
 	switch p := p.(type) {
@@ -248,7 +260,7 @@ func (b *builder) part(p syntax.WordPart, first, quoted bool) {
 		b.substitution(p, quoted)
 	case *syntax.ArithmExp:
 		b.a.arithmetic(p.X)
-		b.plainUnknown()
+		b.numberUnknown()
 	case *syntax.ProcSubst:
 		b.a.processSubstitution(p)
 		b.cur.stream = true
@@ -268,7 +280,7 @@ func (b *builder) literal(v string, first bool) {
 		v = b.tilde(v)
 	}
 	if strings.IndexByte(v, '\\') < 0 {
-		if strings.ContainsAny(v, "*?[") {
+		if strings.ContainsAny(v, "*?[") && v != "[" {
 			b.cur.glob = true
 		}
 		b.write(v)
@@ -327,6 +339,8 @@ func (b *builder) substitution(p *syntax.CmdSubst, quoted bool) {
 	switch {
 	case out.known && (quoted || !strings.ContainsAny(out.text, " \t\n*?[")):
 		b.writeAlts([]string{strings.TrimRight(out.text, "\n")})
+	case out.number:
+		b.numberUnknown()
 	case out.plain:
 		b.plainUnknown()
 	case out.listing:

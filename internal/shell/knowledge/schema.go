@@ -19,6 +19,7 @@ type rawSpec struct {
 	Globals   bool      `toml:"globals"`
 	Lists     bool      `toml:"lists"`
 	Word      bool      `toml:"word"`
+	Number    bool      `toml:"number"`
 	Filter    bool      `toml:"filter"`
 	Stdin     string    `toml:"stdin"`
 	Dashdash  string    `toml:"dashdash"`
@@ -97,6 +98,8 @@ type Spec struct {
 	Lists bool
 	// Word says that the output is one harmless word that never looks like an option.
 	Word bool
+	// Number says that the output is a number, unless files are named.
+	Number bool
 	// Filter says that the output is some of the lines of the input.
 	Filter bool
 	// Stdin is the role of standard input when no operand takes its place.
