@@ -27,6 +27,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	if x.root == "" {
 		x.root = c.Dir
 	}
+	x.facts.Workspace = x.root
 	if c.Dir != "" {
 		x.look(c.Dir)
 	}
@@ -36,6 +37,11 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	if c.Kind == call.External {
 		x.external(strs)
 		x.implied(strs)
+	}
+	if w != nil {
+		for _, file := range w.Read() {
+			x.look(file)
+		}
 	}
 	x.facts.World, x.facts.Observed = x.seen.digest()
 	return x.facts
@@ -203,6 +209,11 @@ func (x *extractor) host(word string, e call.Evidence) {
 		x.facts.Class = "unknown"
 		return
 	}
+	x.addHost(h, e)
+}
+
+// addHost adds the need to reach a host that was read.
+func (x *extractor) addHost(h match.Host, e call.Evidence) {
 	port := h.Port
 	if port == 0 {
 		port = 443

@@ -16,3 +16,9 @@ func inode(info fs.FileInfo) string {
 	}
 	return fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
+
+// ownedByRoot says whether a file belongs to the system.
+func ownedByRoot(info fs.FileInfo) bool {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && st.Uid == 0
+}

@@ -8,14 +8,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
 // Machine is this machine. It is safe for concurrent use.
@@ -87,8 +90,10 @@ func RealDir(dir string) string {
 
 // view is the world as one call sees it.
 type view struct {
-	links      map[string]link
-	identities map[string]string
+	links        map[string]link
+	identities   map[string]string
+	repositories map[string]shell.Repository
+	read         map[string]bool // files whose content a description rests on
 }
 
 type link struct {
@@ -98,7 +103,10 @@ type link struct {
 }
 
 func newView() *view {
-	return &view{links: make(map[string]link), identities: make(map[string]string)}
+	return &view{
+		links: make(map[string]link), identities: make(map[string]string),
+		repositories: make(map[string]shell.Repository), read: make(map[string]bool),
+	}
 }
 
 // Readlink returns the target of a symbolic link.
@@ -134,6 +142,9 @@ func (v *view) Identify(path string) string {
 	v.identities[path] = id
 	return id
 }
+
+// Read lists the files whose content the description rests on.
+func (v *view) Read() []string { return slices.Sorted(maps.Keys(v.read)) }
 
 // maxHash is the largest file that is hashed; larger ones are identified by
 // size and time of change.
