@@ -85,6 +85,11 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer unlock()
+	stopTracing, err := startTracing(ctx, opts.Version)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
 	hide() // whoever runs as the same user must not read our memory
 
 	tcp, err := net.Listen("tcp", opts.Listen)
