@@ -3,6 +3,8 @@ package admin
 import (
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 )
@@ -98,8 +100,8 @@ type Record struct {
 	Level     string    `json:"level,omitzero"`
 	// Outcome is the verdict of a call (allowed, denied, pending) or the
 	// outcome of its effect (succeeded, failed, refused, unknown).
-	Outcome string `json:"outcome,omitzero"`
-	Body    []byte `json:"body,omitzero"`
+	Outcome string         `json:"outcome,omitzero"`
+	Body    jsontext.Value `json:"body,omitzero"`
 }
 
 // RecordFilter selects records; what is empty selects everything.

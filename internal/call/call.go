@@ -95,6 +95,9 @@ func (c *Call) Normalize() error {
 		}
 		return c.foldElementType()
 	}
+	if c.Kind == External {
+		return c.foldHostTool()
+	}
 	return nil
 }
 

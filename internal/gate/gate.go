@@ -15,12 +15,16 @@ import (
 
 // Options is what a gate is made of.
 type Options struct {
-	// Policy returns the snapshot in force on this node.
-	Policy func() *policy.Snapshot
+	// Policy returns the snapshot in force for a call on this node, and the
+	// head it was made from, which must be the one all nodes agreed on.
+	Policy func(*call.Call) (snap *policy.Snapshot, head call.Digest)
 	// Observer, State and Asker are what the gate stands on.
 	Observer Observer
 	State    State
 	Asker    Asker
+	// Describe writes a call and its decision as they are stored, with what
+	// must not be stored taken out.
+	Describe func(*call.Call, *call.Decision, *facts.Facts) []byte
 	// NewID returns a new unique id for a call.
 	NewID func() string
 	// Scope says whether one need lies within another, for session grants.
@@ -66,27 +70,32 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	}
 	c.ID = g.opts.NewID()
 	ans := g.attempt(ctx, &sub)
-	if ans.Verdict != Pending || sub.Wait <= 0 || !g.opts.Asker.Live() {
+	if ans.Verdict != Pending || !g.waits(&sub) {
 		return ans
 	}
 	return g.await(ctx, &sub, ans)
 }
 
+// waits says whether to hold the call for a person: the caller is ready to,
+// somebody can be reached, and the policy does not say that nobody is there.
+func (g *Gate) waits(sub *Submission) bool {
+	snap, _ := g.opts.Policy(sub.Call)
+	return sub.Wait > 0 && snap != nil && !snap.Settings.Unattended && g.opts.Asker.Live()
+}
+
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
-	c, snap := sub.Call, g.opts.Policy()
-	in, err := g.describe(ctx, c, snap)
+	snap, head := g.opts.Policy(sub.Call)
+	in, err := g.describe(ctx, sub.Call, snap)
 	if err != nil {
-		return g.broken(c, call.Decision{}, err)
+		return g.broken(sub.Call, call.Decision{}, err)
 	}
-	d := snap.Decide(in, nil)
-
-	var ans *Answer
-	var filed *Request
+	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
-		ans, filed = nil, nil // the transaction may run more than once
-		now, err := tx.Standing(c)
+		t.answer, t.filed = nil, nil // the transaction may run more than once
+		now, err := tx.Standing(sub.Call)
 		if err != nil {
 			return err
 		}
@@ -94,22 +103,20 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		// was thrown, an element activated. Then it is decided again.
 		if now.Switches != in.Switches || now.Elements != in.Elements {
 			in.Switches, in.Elements = now.Switches, now.Elements
-			d = snap.Decide(in, nil)
+			t.decide()
 		}
-		if reason := stopped(snap, &now); reason != "" {
-			ans = deny(c, d, reason)
-			return tx.Append(callEvent(c, &d, in.Facts, ruling(ans, nil)))
+		if reason := stopped(head, &now); reason != "" {
+			return t.deny(tx, reason)
 		}
-		ans, filed, err = g.rule(tx, sub, snap, &d, in.Facts)
-		return err
+		return t.rule(tx)
 	})
 	if err != nil {
-		return g.broken(c, d, err)
+		return g.broken(sub.Call, t.decision, err)
 	}
-	if filed != nil {
-		g.opts.Asker.Filed(filed, RequestState{ID: ans.Request, State: "pending", Expires: ans.Expires})
+	if t.filed != nil {
+		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
-	return ans
+	return t.answer
 }
 
 // describe finds out what a decision rests on.
@@ -125,95 +132,65 @@ func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot
 	}, nil
 }
 
-// Prepare describes and decides a call without letting it through, for a
-// person who edits a waiting call. The result is a question of its own, with
-// its own votes; a call that would be denied cannot be asked about.
-func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
+// Decide tells what a call would be decided to. Nothing is recorded and
+// nothing is let through.
+func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.Facts, error) {
 	if err := c.Normalize(); err != nil {
-		return nil, err
+		return call.Decision{}, nil, err
 	}
-	c.ID = g.opts.NewID()
-	snap := g.opts.Policy()
+	snap, _ := g.opts.Policy(c)
 	in, err := g.describe(ctx, c, snap)
+	if err != nil {
+		return call.Decision{}, nil, err
+	}
+	return snap.Decide(in, nil), in.Facts, nil
+}
+
+// Prepare decides a call and makes a question of it without letting it
+// through, for a person who edits a waiting call. The edited call has votes of
+// its own; one that would be denied cannot be asked about.
+func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
+	d, f, err := g.Decide(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	d := snap.Decide(in, nil)
 	if d.Level == call.Deny {
 		return nil, &RefusedError{Reason: "the edited call would be denied: " + d.Why()}
 	}
-	return &Request{Call: c, Facts: in.Facts, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+	c.ID = g.opts.NewID()
+	snap, _ := g.opts.Policy(c)
+	return &Request{Call: c, Facts: f, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+}
+
+// Request tells an agent how far its own request has got.
+func (g *Gate) Request(ctx context.Context, agent, id string) (RequestState, error) {
+	st, err := g.opts.State.Request(ctx, id)
+	if err != nil {
+		return RequestState{}, err
+	}
+	if st.Agent != agent {
+		return RequestState{}, ErrNoRequest
+	}
+	return st, nil
+}
+
+// Withdraw takes back an agent's own request.
+func (g *Gate) Withdraw(ctx context.Context, agent, id string) error {
+	if _, err := g.Request(ctx, agent, id); err != nil {
+		return err
+	}
+	return g.opts.State.Commit(ctx, func(tx Tx) error { return tx.Withdraw(id) })
 }
 
 // stopped says why no call of this standing goes ahead, "" if none does.
-func stopped(snap *policy.Snapshot, now *Standing) string {
+func stopped(head call.Digest, now *Standing) string {
 	switch {
 	case now.Ended != "":
 		return "the session has ended: " + now.Ended
-	case snap == nil || now.Policy != snap.Hash:
+	case now.Policy != head:
 		return "this node does not hold the policy in force yet; try again in a moment"
 	}
 	return ""
-}
-
-// rule meets the decision inside the transaction: allow, deny, use grants, or
-// file a request.
-func (g *Gate) rule(tx Tx, sub *Submission, snap *policy.Snapshot, d *call.Decision, f *facts.Facts) (*Answer, *Request, error) {
-	c := sub.Call
-	switch {
-	case d.Level == call.AutoApprove:
-		ans := allow(c, *d, nil)
-		return ans, nil, g.start(tx, sub, d, f, ans, nil)
-	case snap.Settings.Observe && !switched(d):
-		ans := allow(c, *d, nil)
-		ans.Observed = true
-		return ans, nil, g.start(tx, sub, d, f, ans, nil)
-	case d.Level == call.Deny:
-		ans := deny(c, *d, d.Why())
-		return ans, nil, tx.Append(callEvent(c, d, f, ruling(ans, nil)))
-	}
-	grants, err := tx.Grants(c.Principal)
-	if err != nil {
-		return nil, nil, err
-	}
-	used, open := grant.Cover(c, d, grants, g.opts.Scope)
-	if len(open) == 0 {
-		for _, gr := range used {
-			if err := tx.Consume(gr.ID); err != nil {
-				return nil, nil, err
-			}
-		}
-		ans := allow(c, *d, used)
-		return ans, nil, g.start(tx, sub, d, f, ans, used)
-	}
-	return g.file(tx, sub, snap, d, f)
-}
-
-// start opens the call and records the allow, in the same transaction.
-func (g *Gate) start(tx Tx, sub *Submission, d *call.Decision, f *facts.Facts, ans *Answer, used []grant.Grant) error {
-	if err := tx.Open(sub.Call, d.Digest); err != nil {
-		return err
-	}
-	e := callEvent(sub.Call, d, f, ruling(ans, used))
-	e.Start = &Start{Runs: sub.Runs, Guarantees: d.Requires}
-	return tx.Append(e)
-}
-
-// file puts the call before a person.
-func (g *Gate) file(tx Tx, sub *Submission, snap *policy.Snapshot, d *call.Decision, f *facts.Facts) (*Answer, *Request, error) {
-	c := sub.Call
-	r := &Request{Call: c, Facts: f, Decision: d, Offers: grant.Offers(c, d), Limits: snap.Settings, EditOf: sub.EditOf}
-	state, err := tx.File(r)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		ans := deny(c, *d, refused.Reason)
-		return ans, nil, tx.Append(callEvent(c, d, f, ruling(ans, nil)))
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	ans := pending(c, *d, state)
-	return ans, r, tx.Append(callEvent(c, d, f, ruling(ans, nil)))
 }
 
 // RefusedError says why a request was not put before a person: too many wait
@@ -222,6 +199,13 @@ type RefusedError struct{ Reason string }
 
 // Error returns the reason.
 func (e *RefusedError) Error() string { return e.Reason }
+
+// Public returns the reason, which may be shown.
+func (e *RefusedError) Public() string { return e.Reason }
+
+// ErrNoRequest is the answer to a request id that is not the caller's, the
+// same whether it exists or not.
+var ErrNoRequest = &RefusedError{Reason: "you have no such request"}
 
 // broken answers when the gate itself could not do its work. Nothing durable
 // was written, so nothing may run.
@@ -297,6 +281,6 @@ func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outc
 		if err := tx.Close(callID, p, outcome); err != nil {
 			return err
 		}
-		return tx.Append(&Event{Kind: "outcome", CallID: callID, Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
 	})
 }

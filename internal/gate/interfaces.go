@@ -52,8 +52,10 @@ type Tx interface {
 	// File puts a request before a person, or joins the identical one that
 	// already waits.
 	File(r *Request) (RequestState, error)
+	// Withdraw takes back a request that still waits.
+	Withdraw(requestID string) error
 	// Open notes that a call has started.
-	Open(c *call.Call, d call.Digest) error
+	Open(c *call.Call) error
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.
@@ -74,6 +76,7 @@ type Request struct {
 // RequestState is how far a request has got.
 type RequestState struct {
 	ID      string
+	Agent   string
 	State   string // pending, approved, denied, edited, responded, expired, cancelled
 	Expires time.Time
 	// By and Text are who answered, and the words for the agent.
