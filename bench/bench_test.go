@@ -33,7 +33,10 @@ func TestParseBench(t *testing.T) {
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	a, b, zero := metric{"BenchmarkA", "ns/op"}, metric{"BenchmarkB", "ns/op"}, metric{"BenchmarkZero", "allocs/op"}
-	by := map[string]measured{"p": {values: map[metric]float64{a: 30, b: 10, zero: 0}}}
+	by := map[string]measured{"p": {values: map[metric]float64{
+		a: 30, b: 10, zero: 0, {"BenchmarkSub/x", "ns/op"}: 5, {"BenchmarkSub/y", "ns/op"}: 7, {"BenchmarkSub/y", "rate"}: 9,
+	}}}
+	sub := metric{"BenchmarkSub/*", "ns/op"}
 	tests := []struct {
 		figure figure
 		want   row
@@ -42,6 +45,10 @@ func TestJudge(t *testing.T) {
 		{figure{value: a, base: b, bar: 2.5}, row{Value: 30, Base: 10, Ratio: 3, Bar: "≤ 2.5×", Verdict: "over"}},
 		{figure{value: a, base: b, bar: 4, atLeast: true}, row{Value: 30, Base: 10, Ratio: 3, Bar: "≥ 4×", Verdict: "under"}},
 		{figure{value: a, base: b, none: true}, row{Value: 30, Base: 10, Ratio: 3}},
+		{figure{value: a, ratio: b, bar: 9}, row{Value: 30, Ratio: 10, Bar: "≤ 9×", Verdict: "over"}},
+		{figure{value: sub, bar: 6}, row{Value: 7, Bar: "≤ 6 ns/op", Verdict: "over"}},
+		{figure{value: sub, bar: 6, atLeast: true}, row{Value: 5, Bar: "≥ 6 ns/op", Verdict: "under"}},
+		{figure{value: metric{"BenchmarkSub/*", "none"}, bar: 6}, row{Bar: "≤ 6 none", Verdict: notMeasured}},
 		{figure{value: zero}, row{Bar: "≤ 0 allocs/op", Verdict: "ok"}},
 		{figure{value: a, bar: 20}, row{Value: 30, Bar: "≤ 20 ns/op", Verdict: "over"}},
 		{figure{value: a, base: zero, bar: 1}, row{Bar: "≤ 1×", Verdict: notMeasured}},
@@ -77,7 +84,7 @@ func TestFigures(t *testing.T) {
 		if f.none && f.bar != 0 {
 			t.Errorf("%s: a bar and none", f.name)
 		}
-		for _, m := range []metric{f.value, f.base} {
+		for _, m := range []metric{f.value, f.base, f.ratio} {
 			if name, _, _ := strings.Cut(m.bench, "/"); f.pkg != "" && name != "" && !declares(t, f.pkg, name) {
 				t.Errorf("%s: %s has no %s; where it was renamed, rename it here", f.name, f.pkg, name)
 			}

@@ -92,7 +92,7 @@ func benches(chosen []figure, pkg string) []string {
 		if f.pkg != pkg {
 			continue
 		}
-		for _, m := range []metric{f.value, f.base} {
+		for _, m := range []metric{f.value, f.base, f.ratio} {
 			name, _, _ := strings.Cut(m.bench, "/")
 			if !seen[name] {
 				seen[name] = true

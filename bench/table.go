@@ -32,21 +32,20 @@ func judge(chosen []figure, by map[string]measured) []row {
 	var rows []row
 	for _, f := range chosen {
 		r := row{Figure: f.name, Unit: f.value.unit, BaseUnit: f.base.unit}
-		value, ok := by[f.pkg].values[f.value]
-		base, ok2 := by[f.pkg].values[f.base]
-		hasBase := f.base != metric{}
-		judged := value
-		if hasBase {
-			judged = value / base
-		}
 		if !f.none {
 			r.Bar = barText(f)
 		}
-		switch {
-		case !ok || hasBase && !ok2 || math.IsNaN(judged) || math.IsInf(judged, 0):
-			r.Verdict = notMeasured
+		var ok bool
+		if r.Value, r.Base, r.Ratio, ok = f.read(by[f.pkg]); !ok {
+			r.Value, r.Base, r.Ratio, r.Verdict = 0, 0, 0, notMeasured
 			rows = append(rows, r)
 			continue
+		}
+		judged := r.Value
+		if f.compared() {
+			judged = r.Ratio
+		}
+		switch {
 		case f.none:
 		case f.atLeast && judged < f.bar:
 			r.Verdict = "under"
@@ -55,13 +54,48 @@ func judge(chosen []figure, by map[string]measured) []row {
 		default:
 			r.Verdict = "ok"
 		}
-		r.Value = value
-		if hasBase {
-			r.Base, r.Ratio = base, judged
-		}
 		rows = append(rows, r)
 	}
 	return rows
+}
+
+// compared reports whether the bar is on a ratio.
+func (f figure) compared() bool { return f.base != metric{} || f.ratio != metric{} }
+
+// read finds the numbers of a figure; ok is false when one is missing or makes
+// no sense.
+func (f figure) read(m measured) (value, base, ratio float64, ok bool) {
+	value, ok = m.worst(f.value, f.atLeast)
+	if (f.base != metric{}) {
+		found := false
+		base, found = m.worst(f.base, f.atLeast)
+		ratio, ok = value/base, ok && found
+	}
+	if (f.ratio != metric{}) {
+		found := false
+		ratio, found = m.worst(f.ratio, f.atLeast)
+		ok = ok && found
+	}
+	return value, base, ratio, ok && !math.IsNaN(ratio) && !math.IsInf(ratio, 0)
+}
+
+// worst finds a metric; where its name ends in a star, the one furthest from
+// the good side.
+func (m measured) worst(want metric, moreIsBetter bool) (value float64, ok bool) {
+	prefix, star := strings.CutSuffix(want.bench, "*")
+	if !star {
+		value, ok = m.values[want]
+		return value, ok
+	}
+	for have, v := range m.values {
+		if have.unit != want.unit || !strings.HasPrefix(have.bench, prefix) {
+			continue
+		}
+		if !ok || moreIsBetter && v < value || !moreIsBetter && v > value {
+			value, ok = v, true
+		}
+	}
+	return value, ok
 }
 
 func barText(f figure) string {
@@ -70,7 +104,7 @@ func barText(f figure) string {
 		sign = "≥ "
 	}
 	text := sign + strconv.FormatFloat(f.bar, 'g', -1, 64)
-	if (f.base != metric{}) {
+	if f.compared() {
 		return text + "×"
 	}
 	return text + " " + f.value.unit
@@ -89,7 +123,10 @@ func printTable(out io.Writer, rows []row) {
 		if r.Verdict != notMeasured {
 			value = number(r.Value) + " " + r.Unit
 			if r.BaseUnit != "" {
-				base, ratio = number(r.Base)+" "+r.BaseUnit, number(r.Ratio)+"×"
+				base = number(r.Base) + " " + r.BaseUnit
+			}
+			if r.Ratio != 0 {
+				ratio = number(r.Ratio) + "×"
 			}
 		}
 		fmt.Fprintln(t, strings.Join([]string{r.Figure, value, base, ratio, r.Bar, r.Verdict}, "\t"))

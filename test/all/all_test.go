@@ -252,14 +252,22 @@ func TestNeeds(t *testing.T) {
 	}
 	w := &work{root: root, cache: t.TempDir(), screen: newScreen(io.Discard), missing: map[string]string{}, opt: options{noInstall: true}}
 	there := need{name: "there", programs: []string{"no-such-program", filepath.Join(bin, "init*")}, deb: "x", users: []string{"internal/store"}}
-	if there.wanted(root) {
-		t.Error("wanted though its user does not exist")
+	steps := []step{{name: "test", tests: true}, {name: "race", tests: true, needs: []string{"gcc"}}}
+	all := []need{there, {name: "gcc"}, {name: "staticcheck"}}
+	if n := needsOf(all, steps, root); len(n) != 1 || n[0].name != "gcc" {
+		t.Errorf("before there is a user: %v", n)
 	}
 	if err := os.MkdirAll(filepath.Join(root, "internal", "store"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if !there.wanted(root) || there.find(w) != program {
-		t.Errorf("wanted %v, found %q", there.wanted(root), there.find(w))
+	if n := needsOf(all, steps, root); len(n) != 2 || n[0].name != "there" {
+		t.Errorf("once there is one: %v", n)
+	}
+	if n := needsOf(all, []step{{name: "vet"}}, root); len(n) != 0 {
+		t.Errorf("vet alone: %v", n)
+	}
+	if there.find(w) != program {
+		t.Errorf("found %q", there.find(w))
 	}
 	w.needs = []need{
 		there,

@@ -66,6 +66,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
+	w.needs = needsOf(allNeeds(), steps, w.root)
 	if opt.list {
 		printList(stdout, w, steps)
 		return 0
@@ -159,11 +160,6 @@ func newWork(ctx context.Context, opt options, s *screen) (*work, error) {
 	}
 	if w.packages, err = listPackages(ctx, w.root); err != nil {
 		return nil, err
-	}
-	for _, n := range allNeeds() {
-		if n.wanted(w.root) {
-			w.needs = append(w.needs, n)
-		}
 	}
 	return w, nil
 }

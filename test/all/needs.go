@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,7 +27,7 @@ type need struct {
 	env string
 	// tool is a Go command, with its version.
 	tool string
-	// users are the folders whose tests use it, none for the steps here. It
+	// users are the folders whose tests use it, none where a step names it. It
 	// is not asked for while none of them exists.
 	users []string
 }
@@ -71,14 +72,24 @@ func allNeeds() []need {
 	}
 }
 
-// wanted reports whether anything that uses it exists.
-func (n need) wanted(root string) bool {
-	for _, u := range n.users {
-		if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(u))); err == nil {
-			return true
+// needsOf selects what the chosen steps need: what they name themselves, and
+// for steps that run tests what tests use that exist.
+func needsOf(all []need, steps []step, root string) []need {
+	var out []need
+	for _, n := range all {
+		if slices.ContainsFunc(steps, func(s step) bool { return slices.Contains(s.needs, n.name) || s.tests && n.used(root) }) {
+			out = append(out, n)
 		}
 	}
-	return len(n.users) == 0
+	return out
+}
+
+// used reports whether a folder exists whose tests use it.
+func (n need) used(root string) bool {
+	return slices.ContainsFunc(n.users, func(u string) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(u)))
+		return err == nil
+	})
 }
 
 // find returns where it is, "" when it is missing.
@@ -211,7 +222,7 @@ func (w *work) get(ctx context.Context, n need) {
 		w.missing[n.name] = fmt.Sprintf("not installed, and --no-install was given (%s)", n.why)
 		return
 	}
-	w.screen.text("installing " + strings.Join(append(n.npm, n.tool), " "))
+	w.screen.text("installing " + n.name)
 	var said bytes.Buffer
 	c.out, c.err = &said, &said
 	if err := c.run(ctx); err != nil {

@@ -71,7 +71,7 @@ func verdict(err error, detail string) outcome {
 		return outcome{tally: tally{pass: 1}}
 	}
 	if exit := (*exec.ExitError)(nil); !errors.As(err, &exit) || strings.TrimSpace(detail) == "" {
-		detail += err.Error() + "\n"
+		detail = strings.TrimLeft(strings.TrimRight(detail, "\n")+"\n"+err.Error()+"\n", "\n")
 	}
 	return outcome{tally: tally{fail: 1}, failed: true, detail: detail}
 }

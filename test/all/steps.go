@@ -15,6 +15,8 @@ type step struct {
 	needs []string
 	// after names the steps that end before this one starts.
 	after []string
+	// tests steps run tests, which may need more.
+	tests bool
 	// builds steps are skipped when the build has failed: they would only say
 	// so again, and slowly.
 	builds bool
@@ -60,7 +62,7 @@ func allSteps(w *work) []step {
 		{name: "vet", about: "go vet", run: vet},
 		{name: "build", about: "every command builds without cgo", run: build},
 		{
-			name: "test", about: "the tests of all packages", after: []string{"vet", "build"},
+			name: "test", about: "the tests of all packages", tests: true, after: []string{"vet", "build"},
 			run: func(ctx context.Context, w *work) outcome {
 				return goTest(ctx, w, "test", nil, names(w.unit()))
 			},
@@ -75,7 +77,7 @@ func allSteps(w *work) []step {
 		},
 		{
 			name: "race", about: "the race detector on the packages that hold state", needs: []string{"gcc"},
-			after: []string{"build", "test"}, builds: true, long: true,
+			tests: true, after: []string{"build", "test"}, builds: true, long: true,
 			run: func(ctx context.Context, w *work) outcome {
 				return goTest(ctx, w, "race", []string{"-race"}, names(w.under(raced)))
 			},
@@ -87,7 +89,7 @@ func allSteps(w *work) []step {
 		}
 		steps = append(steps, step{
 			name: "e2e/" + strings.TrimPrefix(p.dir, "test/"), about: "end to end: " + p.dir,
-			after: []string{"build", "test"}, builds: true, alone: true, long: true,
+			tests: true, after: []string{"build", "test"}, builds: true, alone: true, long: true,
 			run: func(ctx context.Context, w *work) outcome {
 				return goTest(ctx, w, "e2e/"+strings.TrimPrefix(p.dir, "test/"), nil, []string{p.path})
 			},
