@@ -237,14 +237,15 @@ func coversAsMuch(wide, narrow *pattern) bool {
 }
 
 // objectsAsMuch says whether a wide pattern meets everything that a narrow one
-// meets, and as certainly. About a tree a pattern is asked by its root, so the
-// roots must fit too.
+// meets, and as certainly. About a tree a pattern is asked by its root, which
+// is what it is by its spelling ("/[e]tc" starts at "/"), so the roots must
+// fit too.
 func objectsAsMuch(wide, narrow *pattern) bool {
 	if wide.kind != kindPath {
 		return coversAsMuch(wide, narrow)
 	}
 	return narrow.kind == kindPath && wide.inside == narrow.inside && coversPaths(wide, narrow) &&
-		(wide.isTree || wide.glob.Root() == narrow.glob.Root())
+		(wide.isTree && match.Within(wide.tree, narrow.root) || wide.root == narrow.root)
 }
 
 func coversPaths(wide, narrow *pattern) bool {
