@@ -212,7 +212,7 @@ func (d *daemon) wire(addr string) {
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: &doors{store: d.store, sessions: d.sessions, desk: d.admin},
 		Health:  d.health,
-		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Log: d.log}),
+		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
 		Hosts:   hosts, Log: d.log,
 	})
