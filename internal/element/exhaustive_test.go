@@ -60,47 +60,55 @@ func TestExhaustive(t *testing.T) {
 	for _, a := range choices {
 		for _, b := range choices {
 			for _, c := range choices {
-				combination := []string{a, b, c}
-				for _, op := range call.Operations() {
-					checkCombination(t, op, combination)
-				}
+				checkCombination(t, []string{a, b, c})
 			}
 		}
 	}
 }
 
-func checkCombination(t *testing.T, op call.Operation, lists []string) {
+// checkCombination puts every operation on the same lists and resolves each.
+func checkCombination(t *testing.T, lists []string) {
 	t.Helper()
+	var names []string
+	for _, op := range call.Operations() {
+		names = append(names, op.Name)
+	}
 	var elements []element.Element
 	for i, l := range lists {
 		e := element.Element{Type: "skill", Name: fmt.Sprint(i)}
 		for _, mark := range l {
 			switch mark {
 			case 'a':
-				e.Lists.Allow = []string{op.Name}
+				e.Lists.Allow = names
 			case 'c':
-				e.Lists.Confirm = []string{op.Name}
+				e.Lists.Confirm = names
 			case 'd':
-				e.Lists.Deny = []string{op.Name}
+				e.Lists.Deny = names
 			}
 		}
 		elements = append(elements, e)
 	}
 	set := element.Compile(elements)
-	for _, tightening := range []bool{false, true} {
-		b := set.Resolve(op.Name, "", tightening)
-		if want := oracle(op, lists, tightening); b.Level != want {
-			t.Errorf("%s with %q, tightening %t: %s, want %s", op.Name, lists, tightening, b.Level, want)
+	for _, op := range call.Operations() {
+		for _, tightening := range []bool{false, true} {
+			checkResolved(t, set.Resolve(op.Name, "", tightening), op, lists, tightening)
 		}
-		joined := call.AutoApprove
-		for _, v := range b.Votes {
-			joined = call.Join(joined, v.Level)
-		}
-		if joined != b.Level || len(b.Votes) == 0 {
-			t.Errorf("%s with %q: the votes join to %s, the ballot says %s", op.Name, lists, joined, b.Level)
-		}
-		if pinned := op.Pinned || op.FreeIfTightening && !tightening; pinned && !b.Level.StricterThan(call.ConfirmSession) {
-			t.Errorf("%s with %q is pinned and gets %s", op.Name, lists, b.Level)
-		}
+	}
+}
+
+func checkResolved(t *testing.T, b call.Ballot, op call.Operation, lists []string, tightening bool) {
+	t.Helper()
+	if want := oracle(op, lists, tightening); b.Level != want {
+		t.Errorf("%s with %q, tightening %t: %s, want %s", op.Name, lists, tightening, b.Level, want)
+	}
+	joined := call.AutoApprove
+	for _, v := range b.Votes {
+		joined = call.Join(joined, v.Level)
+	}
+	if joined != b.Level || len(b.Votes) == 0 {
+		t.Errorf("%s with %q: the votes join to %s, the ballot says %s", op.Name, lists, joined, b.Level)
+	}
+	if pinned := op.Pinned || op.FreeIfTightening && !tightening; pinned && !b.Level.StricterThan(call.ConfirmSession) {
+		t.Errorf("%s with %q is pinned and gets %s", op.Name, lists, b.Level)
 	}
 }
