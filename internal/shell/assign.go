@@ -55,12 +55,12 @@ func (a *analyzer) assign(as *syntax.Assign, lasting bool) {
 
 func (a *analyzer) wordValue(w *word) *value {
 	switch {
-	case w.known && w.alts != nil:
-		return &value{alts: w.alts}
+	case w.known && w.values() != nil:
+		return &value{alts: w.values()}
 	case w.known:
 		return &value{alts: []string{w.text}}
 	case w.listing:
-		return &value{listing: true, root: w.root}
+		return &value{listing: true, root: w.listRoot()}
 	case w.plain && w.text == "":
 		return &value{plain: true, number: w.number}
 	}

@@ -50,7 +50,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	name := p.Param.Value
 	if !p.Length && !b.tests(p) && a.kb.SecretVariable(name) {
 		if _, set := a.st.vars[name]; !set {
-			b.cur.secret = name
+			b.cur.setRare(func(r *rare) { r.secret = name })
 		}
 	}
 	switch {
@@ -108,7 +108,8 @@ func (b *builder) variable(name string, quoted bool) {
 	case v != nil && v.listing:
 		alone := b.cur.known && b.text.Len() == 0 && b.alts == nil
 		b.unknown()
-		b.cur.listing, b.cur.root = alone, v.root
+		b.cur.listing = alone
+		b.cur.setRare(func(r *rare) { r.root = v.root })
 	case !v.known():
 		b.unknownParam(quoted)
 	case quoted:

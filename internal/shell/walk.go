@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"strings"
-
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -265,13 +263,13 @@ func iterValue(items []word) *value {
 	if len(items) == 0 {
 		return nil
 	}
-	v := &value{plain: true, number: true, listing: true, root: items[0].root}
+	v := &value{plain: true, number: true, listing: true, root: items[0].listRoot()}
 	total := 0
 	for i := range items {
 		w := &items[i]
 		v.plain = v.plain && w.plain
 		v.number = v.number && w.number
-		v.listing = v.listing && w.listing && w.root == v.root
+		v.listing = v.listing && w.listing && w.listRoot() == v.root
 		if !w.known {
 			total = maxAlternatives + 1
 			continue
@@ -279,8 +277,8 @@ func iterValue(items []word) *value {
 		if w.glob {
 			v.glob = true
 		}
-		if w.alts != nil {
-			v.alts = append(v.alts, w.alts...)
+		if w.values() != nil {
+			v.alts = append(v.alts, w.values()...)
 		} else {
 			v.alts = append(v.alts, w.text)
 		}
@@ -324,11 +322,7 @@ func (a *analyzer) funcDecl(c *syntax.FuncDecl) {
 
 // collectLoops gathers the names that loops and functions assign, once for
 // the whole text, so that a loop need not be searched for each of them.
-func (a *analyzer) collectLoops(file *syntax.File, text string) {
-	if !strings.Contains(text, "done") && !strings.Contains(text, "()") && !strings.Contains(text, "function") &&
-		!strings.Contains(text, "((") {
-		return
-	}
+func (a *analyzer) collectLoops(file *syntax.File) {
 	assigned := map[string]bool{}
 	for name := range a.loopAssigned {
 		assigned[name] = true
