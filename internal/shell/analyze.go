@@ -45,8 +45,9 @@ type analyzer struct {
 	remote   int
 
 	loopAssigned map[string]bool
-	loopDirs     bool // a loop or function changes directory
-	anyDirs      bool // something changes directory
+	wordAssigned map[string]bool // names that are given something else than numbers
+	loopDirs     bool            // a loop or function changes directory
+	anyDirs      bool            // something changes directory
 	inFunc       *function
 	stdin        output
 	notedLimit   bool
@@ -233,7 +234,7 @@ func (a *analyzer) nested(code string, at int, span Span) {
 		a.limit("code is nested too deeply", span)
 		return
 	}
-	base, fixed, loops := a.base, a.fixed, a.loopAssigned
+	base, fixed, loops, words := a.base, a.fixed, a.loopAssigned, a.wordAssigned
 	if at >= 0 {
 		a.base, a.fixed = at, nil
 	} else {
@@ -242,7 +243,12 @@ func (a *analyzer) nested(code string, at int, span Span) {
 	a.depth++
 	a.script(code)
 	a.depth--
-	a.base, a.fixed, a.loopAssigned = base, fixed, loops
+	if words != nil {
+		for name := range a.wordAssigned {
+			words[name] = true
+		}
+	}
+	a.base, a.fixed, a.loopAssigned, a.wordAssigned = base, fixed, loops, words
 }
 
 // spend counts text the analysis produces; past the bound nothing more is
@@ -305,7 +311,7 @@ func (a *analyzer) add(e Effect) {
 	if c.Effects == nil {
 		// Most commands have one or two: cut room for two from a larger piece.
 		if cap(a.effects)-len(a.effects) < 2 {
-			a.effects = make([]Effect, 0, 2*a.expected)
+			a.effects = make([]Effect, 0, max(2, 2*a.expected))
 		}
 		n := len(a.effects)
 		a.effects = a.effects[:n+2]

@@ -49,7 +49,7 @@ func (a *analyzer) assign(as *syntax.Assign, lasting bool) {
 	}
 	a.assigns(name, a.span(as))
 	if lasting {
-		a.st.set(name, v)
+		a.setVar(name, v)
 	}
 }
 
@@ -115,7 +115,7 @@ func (a *analyzer) declClause(d *syntax.DeclClause) {
 		names++
 		a.assign(as, true)
 		if evaluated && as.Name != nil {
-			a.st.set(as.Name.Value, nil)
+			a.setVar(as.Name.Value, nil)
 		}
 	}
 	if evaluated || d.Variant.Value == "nameref" {
@@ -145,6 +145,6 @@ func (a *analyzer) declWord(w *word) {
 	}
 	a.assigns(n.text, w.span)
 	if ok && syntax.ValidName(n.text) {
-		a.st.set(n.text, &value{alts: []string{val}})
+		a.setVar(n.text, &value{alts: []string{val}})
 	}
 }
