@@ -142,10 +142,14 @@ var additions = []addition{
 	{"outside_workspace", func(e *Effect, _ []Effect) bool {
 		return e.Kind != "read" && (e.Scope == "elsewhere" || e.Scope == "system" || e.Scope == "device")
 	}},
-	{"system_path", func(e *Effect, _ []Effect) bool { return e.Kind != "read" && (e.Scope == "system" || e.Scope == "device") }},
+	{"system_path", func(e *Effect, _ []Effect) bool {
+		return e.Kind != "read" && (e.Scope == "system" || e.Scope == "device")
+	}},
 	{"startup_path", func(e *Effect, _ []Effect) bool { return e.Kind != "read" && tagged(e, knowledge.TagStartup) }},
 	{"home_path", func(e *Effect, _ []Effect) bool { return e.Kind != "read" && e.Scope == "home" }},
-	{"not_known", func(e *Effect, _ []Effect) bool { return e.Kind != "read" && (e.Path != "" || e.Host != "") && !e.Known }},
+	{"not_known", func(e *Effect, _ []Effect) bool {
+		return e.Kind != "read" && (e.Path != "" || e.Host != "") && !e.Known
+	}},
 }
 
 // sensitive says that an effect concerns credentials: it says so itself, or
