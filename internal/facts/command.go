@@ -118,9 +118,9 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.pattern(c, e, at)
 		return
 	}
-	x.path(c, String{Where: at.Where, Text: e.Path.Value})
-	if e.Secret {
-		x.need(call.SecretsAccess, e.Path.Value, at)
+	scope := x.path(c, String{Where: at.Where, Text: e.Path.Value})
+	if e.Secret && !x.needs(call.SecretsAccess, scope) {
+		x.need(call.SecretsAccess, scope, at)
 	}
 }
 
