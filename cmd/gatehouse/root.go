@@ -48,9 +48,7 @@ confined, and recorded in a log that proves what happened.`,
 		newApprovals(a), newSessions(a), newGrants(a), newKill(a),
 		newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
-	for _, cmd := range root.Commands() {
-		wrapArgs(cmd)
-	}
+	wrapArgs(root)
 	return root
 }
 
