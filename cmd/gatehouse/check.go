@@ -109,7 +109,7 @@ func (d *decider) decide(ctx context.Context, in *api.CallRequest) (*api.DecideR
 	if !d.dry && d.policyFile == "" {
 		if d.client == nil {
 			var err error
-			if d.client, err = d.app.client(); err != nil {
+			if d.client, err = d.app.asAgent(); err != nil {
 				return nil, err
 			}
 		}

@@ -102,6 +102,17 @@ func (a *app) client() (*client.Client, error) {
 	return client.Unix(p.Socket(), secret), nil
 }
 
+// asAgent returns the way to the daemon for commands that act as an agent
+// would. An approver's credential, which a variable may name for all commands,
+// has no business there.
+func (a *app) asAgent() (*client.Client, error) {
+	p, err := place.Find(a.home)
+	if err != nil {
+		return nil, err
+	}
+	return client.Unix(p.Socket(), ""), nil
+}
+
 // errorText says what went wrong and, where it is known, what to do.
 func errorText(err error) string {
 	var e *api.Error
