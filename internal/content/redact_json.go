@@ -15,18 +15,29 @@ const maxNested = 3
 // strict JSON is replaced as a whole.
 func (r *Redactor) JSON(raw []byte) ([]byte, []Commitment) {
 	j := newRedaction(r)
-	doc, err := parseTree(string(raw))
-	if err == nil {
-		j.tree(doc, 0)
-		if words, ok := j.repeatWords(); ok {
-			if words != nil {
-				j.treeRepeats(words, doc)
-			}
-			return doc.render(nil), j.commits
-		}
+	out, ok := j.settle(string(raw), j.document)
+	if !ok {
+		out, commits := j.whole(string(raw))
+		return appendJSONString(nil, out), commits
 	}
-	out, commits := j.whole(string(raw))
-	return appendJSONString(nil, out), commits
+	return []byte(out), j.commits
+}
+
+// document redacts a JSON text once; it reports false if the text is not strict JSON.
+func (j *redaction) document(text string) (string, bool) {
+	doc, err := parseTree(text)
+	if err != nil {
+		return "", false
+	}
+	j.tree(doc, 0)
+	words, ok := j.repeatWords()
+	if !ok {
+		return "", false
+	}
+	if words != nil {
+		j.treeRepeats(words, doc)
+	}
+	return string(doc.render(nil)), true
 }
 
 // kindDocument is the kind of the one value of a text with the white space around it.

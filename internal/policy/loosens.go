@@ -248,8 +248,10 @@ func objectsAsMuch(wide, narrow *pattern) bool {
 		(wide.isTree && match.Within(wide.tree, narrow.root) || wide.root == narrow.root)
 }
 
+// coversPaths compares what two path patterns hold. Two that are spelled alike
+// and start at the same place hold the same, which spares the comparison.
 func coversPaths(wide, narrow *pattern) bool {
-	return match.Covers(match.NewPathSet(wide.glob), match.NewPathSet(narrow.glob)) == match.Yes
+	return wide.src == narrow.src && wide.root == narrow.root || match.Covers(match.NewPathSet(wide.glob), match.NewPathSet(narrow.glob)) == match.Yes
 }
 
 // rulesLoosen compares pattern rules: each old objection must live on in a
@@ -304,8 +306,8 @@ func (r *rule) allowsAsMuch(narrow *rule) bool {
 // coversText compares globs over text. A rule without the narrow one applies
 // even where there is no text at all, which no glob covers.
 func coversText(wide, narrow string) bool {
-	if narrow == "" {
-		return false
+	if narrow == "" || wide == narrow {
+		return narrow != ""
 	}
 	w, err := match.CompileOp(wide)
 	if err != nil {
