@@ -56,7 +56,12 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 			if in.Operation == "" {
 				return usageError{errors.New("name the operation with --op, or give calls with --jsonl")}
 			}
-			in.Args = jsontext.Value(args)
+			// Nothing given is no arguments, not an empty text that is no JSON.
+			if args != "" {
+				if in.Args = jsontext.Value(args); !in.Args.IsValid() {
+					return usageError{errors.New("--args is not JSON, or names a member twice")}
+				}
+			}
 			if err := in.Endpoint.UnmarshalText([]byte(endpoint)); err != nil {
 				return usageError{err}
 			}
@@ -119,7 +124,7 @@ func (d *decider) decide(ctx context.Context, in *api.CallRequest) (*api.DecideR
 	if !d.dry && d.policyFile == "" {
 		if d.client == nil {
 			var err error
-			if d.client, err = d.app.client(); err != nil {
+			if d.client, err = d.app.asAgent(); err != nil {
 				return nil, err
 			}
 		}

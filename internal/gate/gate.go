@@ -97,7 +97,7 @@ func (g *Gate) waits(sub *Submission) bool {
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	snap, head := g.opts.Policy(sub.Call)
-	in, err := g.describe(ctx, sub.Call, snap)
+	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
@@ -130,9 +130,9 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot) (*policy.Input, error) {
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
 	f := g.opts.Observer.Facts(ctx, c, snap)
-	standing, err := g.opts.State.Standing(ctx, c)
+	standing, err := read(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap)
+	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
