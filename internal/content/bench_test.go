@@ -32,8 +32,15 @@ gate, with the hour and the name, and the book is read again when something has 
 this slows the market down, and all of it depends on the keeper knowing what he is looking at.
 `
 
-// benchTexts are plain ASCII (prose and code), the honest corpus, scripts mixed, encodings of the
-// plain text, and keywords without end.
+// scripts is prose in several scripts, words of each side by side.
+const scripts = `Ворота открывают на рассвете, а the gate is closed at dusk. 门卫查看每一辆车，记录时间和名字。
+Ο φύλακας γράφει στο βιβλίο what he has seen, και το διαβάζει ξανά. 市場は朝早くから開いています。
+يفتح الحارس الباب كل صباح and closes it at night. שומר השער רושם את הכול בספר. 시장은 아침 일찍 열립니다.
+Der Müller fährt täglich über die Brücke; ses sacs sont déjà connus. ผู้ดูแลประตูจดทุกอย่าง 🚪🐴 in the book.
+`
+
+// benchTexts are plain ASCII (prose and code), mixed scripts, the honest corpus in ASCII and in other
+// scripts, encodings of the plain text, and keywords without end.
 func benchTexts(tb testing.TB, n int) map[string]string {
 	var corpus, mixed []string
 	for _, f := range loadHonest(tb) {
@@ -60,16 +67,16 @@ func benchTexts(tb testing.TB, n int) map[string]string {
 		lines = append(lines, b64[i:i+76])
 	}
 	return map[string]string{
-		"plain": text, "corpus": fill(n, corpus...), "mixed": strings.ToValidUTF8(fill(n, mixed...), ""), "base64": strings.Join(lines, "\n"), "url": url.String(),
+		"plain": text, "mixed": strings.ToValidUTF8(fill(n, scripts), ""), "corpus": fill(n, corpus...), "corpus-mixed": strings.ToValidUTF8(fill(n, mixed...), ""), "base64": strings.Join(lines, "\n"), "url": url.String(),
 		"escape": strings.Repeat(`\u0069\x67\u006eore &#108;ines `, n/32), "hits": fill(n, "ignore ../ token password send bypass already curl"),
 	}
 }
 
 // perByte returns the processor time of a scan in nanoseconds per byte: the best of several, since
 // whatever else happens only adds.
-func perByte(text string) float64 {
+func perByte(text string, rounds int) float64 {
 	best := time.Duration(1 << 62)
-	for range 7 {
+	for range rounds {
 		start := busy()
 		for range 4 {
 			content.Scan(text, nil)
@@ -83,17 +90,17 @@ func perByte(text string) float64 {
 // what twice the text costs.
 func BenchmarkScan(b *testing.B) {
 	texts := benchTexts(b, benchSize)
-	for _, name := range []string{"plain", "corpus", "mixed", "base64", "url", "escape", "hits"} {
+	for _, name := range []string{"plain", "mixed", "base64", "url", "escape", "corpus", "corpus-mixed", "hits"} {
 		b.Run(name, func(b *testing.B) {
 			text := texts[name]
 			for b.Loop() {
 				content.Scan(text, nil)
 			}
 			b.StopTimer()
-			one := perByte(text)
+			one := perByte(text, 7)
 			b.ReportMetric(1e3/one, "MB/cpu-s")
-			b.ReportMetric(perByte(texts["plain"])/one, "speed/plain")
-			b.ReportMetric(2*perByte(text+text)/one, "time(2n)/time(n)")
+			b.ReportMetric(perByte(texts["plain"], 7)/one, "speed/plain")
+			b.ReportMetric(2*perByte(text+text, 7)/one, "time(2n)/time(n)")
 		})
 	}
 }
@@ -113,8 +120,8 @@ func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	for name, text := range benchTexts(t, benchSize/4) {
-		one, four := perByte(text), perByte(strings.Repeat(text, 4))
+	for name, text := range benchTexts(t, benchSize/16) {
+		one, four := perByte(text, 3), perByte(strings.Repeat(text, 4), 3)
 		if ratio := four / one; ratio > 2 {
 			t.Errorf("%s: a text four times as long costs %.1f times as much per byte", name, ratio)
 		}

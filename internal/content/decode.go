@@ -206,17 +206,16 @@ func (d *decoder) undo(f *leadFinder, from, first int) (escaped, int) {
 	var seen [4]bool
 	at, last := first, first
 	for at < len(text) {
-		r, size, code := escapeAt(text[at:])
-		if size == 0 {
+		if n := d.percents(text, at); n > 0 {
+			seen[codeURL] = true
+			at += n
+			last = at
+		} else if r, size, code := escapeAt(text[at:]); size == 0 {
 			d.out = append(d.out, text[at])
 			at++
 		} else {
 			was := len(d.out)
-			if code == codeURL {
-				d.out = append(d.out, byte(r))
-			} else {
-				d.out = utf8.AppendRune(d.out, r)
-			}
+			d.out = utf8.AppendRune(d.out, r)
 			d.step(was, at, size, len(d.out)-was)
 			seen[code] = true
 			at += size
@@ -238,6 +237,30 @@ func (d *decoder) undo(f *leadFinder, from, first int) (escaped, int) {
 	d.out = append(d.out, text[at:end]...)
 	return escaped{string(d.out), codeList(seen), d.steps}, end
 }
+
+// percents undoes the %XX escapes in a row at text[at:] and returns how long they are.
+func (d *decoder) percents(text string, at int) int {
+	i, was := at, len(d.out)
+	for i+2 < len(text) && text[i] == '%' {
+		hi, lo := hexValue[text[i+1]], hexValue[text[i+2]]
+		if hi|lo < 0 {
+			break
+		}
+		d.out = append(d.out, byte(hi<<4|lo))
+		i += 3
+	}
+	if i > at {
+		d.step(was, at, 3, 1)
+	}
+	return i - at
+}
+
+var hexValue = func() (t [256]int8) {
+	for c := range t {
+		t[c] = int8(hexDigit(byte(c)))
+	}
+	return t
+}()
 
 // step notes that in bytes of source at src became out bytes at len(d.out).
 func (d *decoder) step(at, src, in, out int) {

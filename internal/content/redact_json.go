@@ -284,9 +284,9 @@ func (j *redaction) treeRepeats(words *automaton, t *tree) {
 	}
 }
 
-// secretFields end the names of fields that hold secrets, written without case and separators.
-var secretFields = []string{"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey",
-	"signingkey", "encryptionkey", "authkey", "authorization", "cookie", "credential", "sessionid", "clientsecret", "connectionstring", "pin", "otp", "totp", "mfacode", "sshkey", "bearer", "jwt", "webhookurl", "seedphrase", "mnemonic"}
+// secretEndings end the names of fields that hold secrets, written without case and separators.
+var secretEndings = []string{"password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey",
+	"signingkey", "encryptionkey", "authkey", "sshkey", "authorization", "cookie", "credential", "sessionid", "connectionstring", "mfacode", "webhookurl", "seedphrase"}
 
 // wholeNames are secret only as the whole name: as an ending they would hit "pin" in "mapping".
 var wholeNames = map[string]bool{"pin": true, "otp": true, "totp": true, "pwd": true, "jwt": true, "mnemonic": true, "bearer": true}
@@ -294,17 +294,20 @@ var wholeNames = map[string]bool{"pin": true, "otp": true, "totp": true, "pwd": 
 // secretField reports whether a field of that name holds a secret, and whether the name is a plural.
 func (r *Redactor) secretField(name string) (secret, plural bool) {
 	bare := bareField(name)
-	if r.names[bare] {
+	if r.names[bare] || secretName(bare) {
 		return true, false
 	}
-	for _, end := range secretFields {
-		for _, b := range []string{bare, strings.TrimSuffix(bare, "s")} {
-			if b == end || !wholeNames[end] && strings.HasSuffix(b, end) {
-				return true, b != bare
-			}
+	one, ok := strings.CutSuffix(bare, "s")
+	return ok && secretName(one), ok
+}
+
+func secretName(bare string) bool {
+	for _, end := range secretEndings {
+		if strings.HasSuffix(bare, end) {
+			return true
 		}
 	}
-	return false, false
+	return wholeNames[bare]
 }
 
 // bareField drops case, separators and disguises from a name.
@@ -348,12 +351,7 @@ func secretFlag(arg string) bool {
 		return false
 	}
 	bare := bareField(name)
-	for _, end := range secretFields {
-		if bare == end || !wholeNames[end] && strings.HasSuffix(bare, end) {
-			return true
-		}
-	}
-	return bare == "pass" || bare == "auth"
+	return secretName(bare) || bare == "pass" || bare == "auth"
 }
 
 // appendJSONString appends s as a JSON string. s is valid UTF-8, since strict JSON holds nothing
