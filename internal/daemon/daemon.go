@@ -211,9 +211,10 @@ func (d *daemon) wire(addr string) {
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
-	hosts := hostsOf(addr)
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
 	d.server = api.New(api.Options{
-		Gate: d.gate, Desk: d.admin, Doors: &doors{store: d.store, sessions: d.sessions, desk: d.admin},
+		Gate: d.gate, Desk: d.admin, Doors: doors,
+		MCP:     d.mcp,
 		Health:  d.health,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
