@@ -39,7 +39,7 @@ func TestOpenAPIDescribesEveryRoute(t *testing.T) {
 			Responses   map[string]any
 		}
 	}
-	if err := json.Unmarshal(text, &got); err != nil {
+	if err := json.Unmarshal(text, &got, json.MatchCaseInsensitiveNames(true)); err != nil {
 		t.Fatal(err)
 	}
 	if got.OpenAPI != "3.1.0" || got.Info.Version != "1.2.3" {

@@ -7,4 +7,6 @@
 // The package only names places. It creates and opens nothing, so that a
 // client that is started by an agent never touches the gate's files by
 // accident.
+//
+// Start reading at [Find].
 package place
