@@ -71,6 +71,7 @@ type Gate struct {
 	cmd  *exec.Cmd
 	log  *syncBuffer
 	done chan struct{}
+	tty  *os.File // the controlling terminal of the next start, nil for none
 }
 
 // Start starts a gate with the arguments and stops it when the test ends.
@@ -121,6 +122,9 @@ func (g *Gate) TryUp() error {
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	// A session of its own: the daemon must not find the tests' terminal.
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if g.tty != nil {
+		g.cmd.Stdin, g.cmd.SysProcAttr.Setctty = g.tty, true // of descriptor 0
+	}
 	if err := g.cmd.Start(); err != nil {
 		return err
 	}
@@ -241,8 +245,7 @@ func (g *Gate) HTTP(method, path, secret string, header http.Header, in any) (*h
 	if secret != "" {
 		req.Header.Set("Authorization", "Bearer "+secret)
 	}
-	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := c.Do(req)
+	resp, err := noRedirects.Do(req)
 	if err != nil {
 		g.t.Fatal(err)
 	}
