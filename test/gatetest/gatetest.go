@@ -117,6 +117,24 @@ func (g *Gate) Up() {
 
 // TryUp is Up for tests that expect it to fail.
 func (g *Gate) TryUp() error {
+	if err := g.Launch(); err != nil {
+		return err
+	}
+	for {
+		err := g.Client("").Do(context.Background(), "GET", "/v1/health", nil, nil)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-g.done:
+			return errors.New("it ended")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Launch starts the daemon and does not wait for it.
+func (g *Gate) Launch() error {
 	g.cmd = exec.Command(g.bin, append([]string{"up", "--data", g.Home, "--listen", g.addr}, g.Args...)...)
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
@@ -134,17 +152,7 @@ func (g *Gate) TryUp() error {
 		defer close(done)
 		_ = cmd.Wait() // how it ended is the test's business
 	}()
-	for {
-		err := g.Client("").Do(context.Background(), "GET", "/v1/health", nil, nil)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-done:
-			return errors.New("it ended")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return nil
 }
 
 // PID is the process id of the daemon.
