@@ -71,6 +71,7 @@ type Gate struct {
 	cmd  *exec.Cmd
 	log  *syncBuffer
 	done chan struct{}
+	tty  *os.File // the controlling terminal of the next start, nil for none
 }
 
 // Start starts a gate with the arguments and stops it when the test ends.
@@ -116,11 +117,32 @@ func (g *Gate) Up() {
 
 // TryUp is Up for tests that expect it to fail.
 func (g *Gate) TryUp() error {
+	if err := g.Launch(); err != nil {
+		return err
+	}
+	for {
+		err := g.Client("").Do(context.Background(), "GET", "/v1/health", nil, nil)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-g.done:
+			return errors.New("it ended")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Launch starts the daemon and does not wait for it.
+func (g *Gate) Launch() error {
 	g.cmd = exec.Command(g.bin, append([]string{"up", "--data", g.Home, "--listen", g.addr}, g.Args...)...)
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	// A session of its own: the daemon must not find the tests' terminal.
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if g.tty != nil {
+		g.cmd.Stdin, g.cmd.SysProcAttr.Setctty = g.tty, true // of descriptor 0
+	}
 	if err := g.cmd.Start(); err != nil {
 		return err
 	}
@@ -130,17 +152,7 @@ func (g *Gate) TryUp() error {
 		defer close(done)
 		_ = cmd.Wait() // how it ended is the test's business
 	}()
-	for {
-		err := g.Client("").Do(context.Background(), "GET", "/v1/health", nil, nil)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-done:
-			return errors.New("it ended")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return nil
 }
 
 // PID is the process id of the daemon.
@@ -241,8 +253,7 @@ func (g *Gate) HTTP(method, path, secret string, header http.Header, in any) (*h
 	if secret != "" {
 		req.Header.Set("Authorization", "Bearer "+secret)
 	}
-	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := c.Do(req)
+	resp, err := noRedirects.Do(req)
 	if err != nil {
 		g.t.Fatal(err)
 	}
