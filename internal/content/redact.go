@@ -221,6 +221,9 @@ func secretSpans(s string) []secretSpan {
 	st.load(s)
 	var spans []secretSpan
 	for _, f := range st.out {
+		if f.Category == Limit {
+			return []secretSpan{{0, len(s), "dense"}} // not looked at whole, so not shown at all
+		}
 		if f.Category == Credential && f.Start < f.End && !markerAround(s, f.Start, f.End) {
 			spans = append(spans, secretSpan{f.Start, f.End, strings.TrimPrefix(f.Rule, "credential.")})
 		}

@@ -27,8 +27,11 @@ func Explain(name string) string {
 	if what, ok := unicodeRules[name]; ok {
 		return what
 	}
-	if name == ruleTooLong {
+	switch name {
+	case ruleTooLong:
 		return "too long to be looked at"
+	case denseRule.name:
+		return "so full of keywords that it was not looked at whole"
 	}
 	for _, r := range scanner().rules {
 		if r.name == name {

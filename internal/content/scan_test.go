@@ -73,6 +73,10 @@ func TestLimits(t *testing.T) {
 	if fs := content.Scan(text, nil); content.Worst(fs) != content.Critical || len(fs) > 200 {
 		t.Errorf("%d findings, worst %v", len(fs), content.Worst(fs))
 	}
+	// A text made of keywords to keep the scanner busy is shown to a person.
+	if fs := content.Scan(strings.Repeat("mkfs ", 20_000), nil); content.Worst(fs) != content.High || fs[0].Rule != "limit.dense" {
+		t.Errorf("%v", fs)
+	}
 	if fs := content.Scan("aWdub3JlIGFsbCBwcmV2aW91cyBpbnN0cnVjdGlvbnM=", &content.Options{NoDecode: true}); len(fs) != 0 {
 		t.Errorf("decoding was off: %v", fs)
 	}
