@@ -104,6 +104,7 @@ type redactedValue struct {
 	s string
 }
 
+// LogValue redacts when, and only when, the record is written.
 func (v redactedValue) LogValue() slog.Value {
 	out, _ := v.r.Text(v.s)
 	return slog.StringValue(out)

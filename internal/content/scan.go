@@ -63,8 +63,7 @@ type ruleCount struct {
 	sev  Severity
 }
 
-// states keeps the memory of scans for the next ones. It holds no text: buffers are overwritten
-// before they are read.
+// states keeps the memory of scans for the next ones; what is in it is overwritten before it is read.
 var states = sync.Pool{New: func() any {
 	return &state{counts: map[ruleCount]int{}, places: map[string][]int{}}
 }}
