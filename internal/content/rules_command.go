@@ -7,7 +7,8 @@ import (
 
 // Rules on code and paths that do harm wherever they run. What a shell command really does is for
 // the shell analysis to say; here the same text is also caught in a file, a message or a memory.
-// Installers piped into a shell are in every second README, so they stay medium.
+// Installers piped into a shell are in every second README, and "echo 'rm -rf /'" deletes nothing, so
+// whatever the shell analysis can judge by itself stays medium.
 
 const aShell = `(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:/(?:usr/)?(?:local/)?bin/)?(?:(?:ba|z|da|k|a|fi|c|tc)?sh|python[0-9.]*|perl|ruby|node|php)\b`
 
@@ -26,10 +27,10 @@ func commandRules() []rule {
 			fromKey(High, 300, `(?is:(?:powershell|pwsh)(?:\.exe)?\s.*?\s-e(?:nc|ncodedcommand)?\s+[0-9A-Za-z+/=]{24,})`)),
 		in("decode-to-shell", "runs what it decodes", []string{"base64", "xxd -r", "openssl enc"},
 			withByte('|', 160, fromKey(High, 160, `(?i:base64|xxd|openssl)\s[^\n|;]*\|\s*(?:gunzip\s[^|]{0,20}\|\s*)?`+aShell))),
-		in("wipe-root", "deletes everything", []string{"rm "}, word(fromKey(High, 160, `(?i:rm)\s+(?:-{1,2}[\w-]+\s+)*(?:-(?:[a-zA-Z]*[rR][a-zA-Z]*[fF]|[a-zA-Z]*[fF][a-zA-Z]*[rR])[a-zA-Z]*|-[rR]\s+-f|-f\s+-[rR]|--recursive\s+--force|--no-preserve-root)\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:etc|usr|bin|boot|var|home|lib|root|opt|Users|System))/?\*?["']?(?:[\s;&|)"'`+"`"+`]|\z)`))),
-		in("fork-bomb", "multiplies until the machine stops", []string{":()", ":(){"}, fromKey(High, 60, `:\(\)\s*\{\s*:\s*\|\s*:\s*&\s*\}\s*;\s*:`)),
+		in("wipe-root", "deletes everything", []string{"rm "}, word(fromKey(Medium, 160, `(?i:rm)\s+(?:-{1,2}[\w-]+\s+)*(?:-(?:[a-zA-Z]*[rR][a-zA-Z]*[fF]|[a-zA-Z]*[fF][a-zA-Z]*[rR])[a-zA-Z]*|-[rR]\s+-f|-f\s+-[rR]|--recursive\s+--force|--no-preserve-root)\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:etc|usr|bin|boot|var|home|lib|root|opt|Users|System))/?\*?["']?(?:[\s;&|)"'`+"`"+`]|\z)`))),
+		in("fork-bomb", "multiplies until the machine stops", []string{":()", ":(){"}, fromKey(Medium, 60, `:\(\)\s*\{\s*:\s*\|\s*:\s*&\s*\}\s*;\s*:`)),
 		in("wipe-disk", "overwrites a disk", []string{"of=/dev/", "mkfs", "> /dev/sd", ">/dev/sd", "> /dev/nvme", ">/dev/nvme"},
-			around(High, 80, 60, `(?:\bdd\s[^\n]*?of=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk)\w*|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|>\s?/dev/(?:sd[a-z]|nvme\d))`)),
+			around(Medium, 80, 60, `(?:\bdd\s[^\n]*?of=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk)\w*|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|>\s?/dev/(?:sd[a-z]|nvme\d))`)),
 		in("ssh-foothold", "adds a key that may sign in", []string{"authorized_keys"},
 			around(High, 100, 0, `(?:>>?|\btee\s+(?:-a\s+)?)\s*["']?[\w~/${}.-]*\.ssh/authorized_keys\z`)),
 		in("startup-file", "plants code that runs at start-up", []string{".bashrc", ".zshrc", ".profile", ".bash_profile", "/etc/cron", "crontab -", "/etc/rc.local", ".config/autostart"},
