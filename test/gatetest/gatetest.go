@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,6 +65,9 @@ type Gate struct {
 	Args []string
 	// Env is added to the daemon's environment.
 	Env []string
+	// Wrap is put in front of the daemon's command line. It must end in
+	// becoming the daemon, so that signals reach it.
+	Wrap []string
 
 	t    testing.TB
 	bin  string
@@ -135,7 +139,8 @@ func (g *Gate) TryUp() error {
 
 // Launch starts the daemon and does not wait for it.
 func (g *Gate) Launch() error {
-	g.cmd = exec.Command(g.bin, append([]string{"up", "--data", g.Home, "--listen", g.addr}, g.Args...)...)
+	line := slices.Concat(g.Wrap, []string{g.bin, "up", "--data", g.Home, "--listen", g.addr}, g.Args)
+	g.cmd = exec.Command(line[0], line[1:]...)
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	// A session of its own: the daemon must not find the tests' terminal.
