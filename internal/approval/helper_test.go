@@ -84,7 +84,9 @@ func (o *office) back(t testing.TB, fn func(tx *store.Tx) error) (err error) {
 	return err
 }
 
-func principal(session string) call.Principal { return call.Principal{Agent: "claude", Session: session} }
+func principal(session string) call.Principal {
+	return call.Principal{Agent: "claude", Session: session}
+}
 
 // ask is a request to write a file, n-th of its kind.
 func ask(session string, n int) approval.Request {
