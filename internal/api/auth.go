@@ -6,14 +6,16 @@ import (
 	"net"
 	"net/http"
 	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // caller is who makes a request: an agent or an approver, never both.
 type caller struct {
 	agent    string
 	approver string
-	token    string
-	peer     *Peer
+	tokenID  string
+	peer     *session.Peer
 	surface  string
 }
 
@@ -32,8 +34,8 @@ func (s *Server) connContext(ctx context.Context, conn net.Conn) context.Context
 	return context.WithValue(ctx, peerKey{}, &peer)
 }
 
-func peerOf(ctx context.Context) *Peer {
-	peer, _ := ctx.Value(peerKey{}).(*Peer)
+func peerOf(ctx context.Context) *session.Peer {
+	peer, _ := ctx.Value(peerKey{}).(*session.Peer)
 	return peer
 }
 
@@ -45,26 +47,22 @@ const (
 )
 
 // identify finds out who calls and whether they may use this half.
-func (s *Server) identify(req *http.Request, h half) (*caller, error) {
+func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 	ctx := req.Context()
-	c := &caller{peer: peerOf(ctx), surface: "api"}
+	c = &caller{peer: peerOf(ctx), surface: "api"}
 	secret, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 	switch h {
 	case openHalf:
 		return c, nil
 	case agentHalf:
 		if strings.HasPrefix(secret, tokenPrefix) {
-			name, err := s.opts.Doors.Agent(ctx, secret)
-			if err != nil {
-				return nil, err
-			}
-			c.agent, c.token = name, secret
-			return c, nil
+			c.agent, c.tokenID, err = s.opts.Doors.Agent(ctx, secret)
+			return c, err
 		}
 		if secret == "" && c.peer != nil {
 			// A process on this machine without a token is named after its
 			// user; what it may do is the policy's business.
-			c.agent = fmt.Sprintf("local-%d", c.peer.UID)
+			c.agent = fmt.Sprintf("local-%d", c.peer.Chain[0].UID)
 			return c, nil
 		}
 		return nil, errNoAgent
@@ -75,12 +73,8 @@ func (s *Server) identify(req *http.Request, h half) (*caller, error) {
 		if !strings.HasPrefix(secret, credentialPrefix) {
 			return nil, errNoCredential
 		}
-		name, err := s.opts.Doors.Approver(ctx, secret)
-		if err != nil {
-			return nil, err
-		}
-		c.approver = name
-		return c, nil
+		c.approver, err = s.opts.Doors.Approver(ctx, secret)
+		return c, err
 	}
 	return nil, errNoCredential
 }

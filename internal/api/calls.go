@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 )
 
 // maxWait bounds how long one request may wait for a person. A client that
@@ -19,19 +21,23 @@ const maxWait = 10 * time.Minute
 // door says it is; nothing in the body can change that.
 func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.Call, error) {
 	session, err := s.opts.Doors.Session(ctx, SessionAsk{
-		Agent: c.agent, Token: c.token, Peer: c.peer, ID: in.Session, Workspace: in.Dir, Surface: c.surface,
+		Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: in.Session, Workspace: in.Dir, Surface: c.surface,
 	})
 	if err != nil {
 		return nil, err
 	}
+	return BuildCall(in, c.surface, call.Principal{Agent: c.agent, Session: session, Path: in.Path})
+}
+
+// BuildCall makes a call of a request for a principal that is known already.
+func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, error) {
 	kind, err := kindOf(in)
 	if err != nil {
 		return nil, err
 	}
 	return &call.Call{
-		Kind: kind, Surface: c.surface, Principal: call.Principal{Agent: c.agent, Session: session, Path: in.Path},
-		Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType, Args: in.Args,
-		Dir: in.Dir, Note: in.Note, Parent: in.Parent,
+		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
+		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
 	}, nil
 }
 
@@ -62,6 +68,15 @@ func (s *Server) decide(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	return NewDecideResponse(d, f), nil
 }
 
+// NewDecideResponse writes a decision with what it rests on.
+func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
+	return &DecideResponse{
+		Level: d.Level, Why: d.Why(), Votes: slices.Collect(d.Votes()), Conflicts: d.Conflicts(), Requires: d.Requires,
+		Digest: d.Digest, World: d.World, Policy: d.Policy, Pinned: d.Pinned,
+		Class: f.Class, Risk: f.Risk, Words: f.Words,
+	}
+}
+
 func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*CallResponse, error) {
 	built, err := s.build(ctx, c, in)
 	if err != nil {
@@ -90,7 +105,7 @@ func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *
 
 // principal is the caller in a session of its own.
 func (s *Server) principal(ctx context.Context, c *caller, session, path string) (call.Principal, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, Token: c.token, Peer: c.peer, ID: session, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface})
 	return call.Principal{Agent: c.agent, Session: id, Path: path}, err
 }
 
@@ -107,12 +122,12 @@ func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *
 }
 
 func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, Token: c.token, Peer: c.peer, ID: "new", Workspace: in.Workspace, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Surface: c.surface})
 	return &SessionResponse{Session: id}, err
 }
 
 func (s *Server) endOwnSession(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
-	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, Token: c.token, Peer: c.peer, ID: req.PathValue("id"), Surface: c.surface})
+	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: req.PathValue("id"), Surface: c.surface})
 }
 
 // events tells that something may have changed, and nothing about what: the

@@ -2,10 +2,10 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // addApprover enrols an approver. It is the one route of the approver half
@@ -24,8 +24,8 @@ func (s *Server) addApprover(w http.ResponseWriter, req *http.Request, _ *caller
 			return errNoCredential
 		}
 		secret, err := s.opts.Desk.Enrol(ctx, in.Name, admin.Enrolment{
-			Process:   fmt.Sprintf("%s (pid %d, uid %d)", peer.Name, peer.PID, peer.UID),
-			Ancestors: peer.Ancestors,
+			Process:   peer.Chain[0].String(),
+			Ancestors: ancestors(peer),
 		})
 		if err != nil {
 			return err
@@ -41,6 +41,14 @@ func (s *Server) addApprover(w http.ResponseWriter, req *http.Request, _ *caller
 		return err
 	}
 	return writeJSON(w, http.StatusOK, &SecretResponse{Name: in.Name, Secret: secret})
+}
+
+func ancestors(peer *session.Peer) []string {
+	var out []string
+	for _, p := range peer.Chain[1:] {
+		out = append(out, p.String())
+	}
+	return out
 }
 
 func (s *Server) approvers(ctx context.Context, _ *caller, _ *http.Request, _ *none) (*ApproverList, error) {

@@ -54,6 +54,7 @@ func routes() []route {
 		{method: "GET", path: "/v1/log/export", summary: "The whole log as JSON Lines, with all that verifying it needs", serve: (*Server).export},
 		jsonRoute("GET", "/v1/policy", approverHalf, "The policy in force, what did not load, what waits", (*Server).policy),
 		jsonRoute("POST", "/v1/policy/accept", approverHalf, "Accept a staged change that loosens", (*Server).acceptPolicy),
+		jsonRoute("POST", "/v1/policy/trust", approverHalf, "Take a project's policy file as it is on disk", (*Server).trustPolicy),
 		jsonRoute("GET", "/v1/kill", approverHalf, "The kill switch", (*Server).kill),
 		jsonRoute("POST", "/v1/kill", approverHalf, "Throw the kill switch", (*Server).setKill),
 		{method: "GET", path: "/v1/events", summary: "Server-sent events: something may have changed", serve: (*Server).events},
@@ -155,6 +156,10 @@ func (s *Server) policy(ctx context.Context, _ *caller, _ *http.Request, _ *none
 
 func (s *Server) acceptPolicy(ctx context.Context, c *caller, _ *http.Request, in *AcceptRequest) (*none, error) {
 	return nil, s.opts.Desk.AcceptPolicy(ctx, c.actor(), in.Hash, in.Code)
+}
+
+func (s *Server) trustPolicy(ctx context.Context, c *caller, _ *http.Request, in *TrustRequest) (*none, error) {
+	return nil, s.opts.Desk.TrustPolicy(ctx, c.actor(), in.Path, in.Code)
 }
 
 func (s *Server) kill(ctx context.Context, _ *caller, _ *http.Request, _ *none) (*admin.Kill, error) {

@@ -11,16 +11,18 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // Doors says who is at the door.
 type Doors interface {
-	// Agent returns the agent that a token belongs to.
-	Agent(ctx context.Context, token string) (name string, err error)
+	// Agent returns the agent that a token belongs to, and a name for the
+	// token that is no secret.
+	Agent(ctx context.Context, token string) (name, tokenID string, err error)
 	// Approver returns the approver that a credential belongs to.
 	Approver(ctx context.Context, credential string) (name string, err error)
 	// Peer returns the process at the other end of a unix socket.
-	Peer(conn net.Conn) (Peer, error)
+	Peer(conn net.Conn) (session.Peer, error)
 	// Session finds or opens the session of a caller and checks that the
 	// caller belongs to it.
 	Session(ctx context.Context, ask SessionAsk) (id string, err error)
@@ -28,23 +30,15 @@ type Doors interface {
 	EndSession(ctx context.Context, ask SessionAsk) error
 }
 
-// Peer is a process on this machine.
-type Peer struct {
-	PID, UID int
-	// Start is the process's start time in clock ticks, which tells it from a
-	// later process with the same id.
-	Start uint64
-	// Name is the program, and Ancestors those that started it.
-	Name      string
-	Ancestors []string
-}
+// NewSession asks for a session that nobody has used yet.
+const NewSession = "new"
 
 // SessionAsk is who asks for which session.
 type SessionAsk struct {
 	Agent     string
-	Token     string // the token the caller showed, "" for a bare peer
-	Peer      *Peer  // the process at a unix socket, nil over TCP
-	ID        string // the session named by the caller, "" for its own
+	TokenID   string        // the token the caller showed, "" for a bare peer
+	Peer      *session.Peer // the process at a unix socket, nil over TCP
+	ID        string        // the session named by the caller, "" for its own
 	Workspace string
 	Surface   string
 }

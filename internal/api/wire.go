@@ -165,6 +165,12 @@ type AcceptRequest struct {
 	Code string      `json:"code,omitzero"`
 }
 
+// TrustRequest takes a project's policy file as it is on disk.
+type TrustRequest struct {
+	Path string `json:"path"`
+	Code string `json:"code,omitzero"`
+}
+
 // NameRequest names who is to be enrolled.
 type NameRequest struct {
 	Name string `json:"name"`

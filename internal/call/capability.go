@@ -23,7 +23,10 @@ func Capabilities() []Capability {
 }
 
 // Need is one capability that a call requires, with the scope it requires it
-// for: a path, a host with port, a program. An empty scope is the widest.
+// for. An empty scope is the widest: the call may reach anything. A path is
+// absolute and clean, or starts with "./" and is relative to the workspace;
+// one that ends in "/**" stands for everything below. A host is host:port or
+// a URL; a program is its name or file, with the words that were proven.
 type Need struct {
 	Capability Capability `json:"capability"`
 	Scope      string     `json:"scope,omitzero"`

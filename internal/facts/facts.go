@@ -38,6 +38,9 @@ const (
 type Facts struct {
 	// Findings come from content validation.
 	Findings []Finding
+	// Workspace is the real root of the workspace, which "./" means in a
+	// policy; "" takes the call's working directory for it.
+	Workspace string
 	// Needs are the capabilities an external call requires. An external call
 	// without needs does nothing the gate can name, and is judged by Class.
 	Needs []call.Need

@@ -7,16 +7,20 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
 // World answers what cannot be known from the words of a call. The same
 // question gets the same answer while one call is described.
 type World interface {
 	match.Linker
+	shell.World
 	// Identify says what is at a path, so precisely that a change shows: kind,
 	// device and inode, and for a file the hash of what is in it. It is "" for
 	// what is not there.
 	Identify(path string) string
+	// Read lists the files whose content an answer rested on.
+	Read() []string
 }
 
 // Options is what is known around a call besides the call itself.

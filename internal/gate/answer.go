@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 )
 
@@ -71,10 +70,6 @@ func describe(c *call.Call) string {
 		return c.Operation + " on " + c.ElementType
 	}
 	return c.Operation
-}
-
-func callEvent(c *call.Call, d *call.Decision, f *facts.Facts, r *Ruling) *Event {
-	return &Event{Kind: "call", CallID: c.ID, Call: c, Decision: d, Facts: f, Verdict: r}
 }
 
 func ruling(ans *Answer, used []grant.Grant) *Ruling {

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 )
 
 // Verdict is the answer to a call. The zero value denies.
@@ -67,15 +66,18 @@ func (o Outcome) Valid() bool {
 // Event is one entry for the log. The sections that an event does not have
 // are nil.
 type Event struct {
-	// Kind is call, verdict or outcome.
-	Kind     string         `json:"kind"`
-	CallID   string         `json:"call_id"`
-	Call     *call.Call     `json:"call,omitzero"`
-	Decision *call.Decision `json:"decision,omitzero"`
-	Facts    *facts.Facts   `json:"-"`
-	Verdict  *Ruling        `json:"verdict,omitzero"`
-	Start    *Start         `json:"start,omitzero"`
-	Outcome  *End           `json:"outcome,omitzero"`
+	// Kind is call or outcome.
+	Kind string
+	// Call is whose event it is; an outcome has only its id and principal.
+	Call *call.Call
+	// Level is what the call was decided to.
+	Level call.Level
+	// Described is the call and its decision as they are stored: redacted, as
+	// JSON members. It is made before the transaction, because it is work.
+	Described []byte
+	Verdict   *Ruling
+	Start     *Start
+	Outcome   *End
 }
 
 // Ruling is the section of an event that says how the call was answered.

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -22,6 +25,9 @@ type Options struct {
 	Observer Observer
 	State    State
 	Asker    Asker
+	// Describe writes a call and its decision as they are stored, with what
+	// must not be stored taken out.
+	Describe func(*call.Call, *call.Decision, *facts.Facts) []byte
 	// NewID returns a new unique id for a call.
 	NewID func() string
 	// Scope says whether one need lies within another, for session grants.
@@ -60,6 +66,8 @@ type Submission struct {
 // denial that says why; the answer is never nil.
 func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
+	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
+	defer span.End()
 	if err := c.Normalize(); err != nil {
 		// A call that cannot be read is not recorded as one: there is no
 		// canonical form to record.
@@ -67,28 +75,37 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	}
 	c.ID = g.opts.NewID()
 	ans := g.attempt(ctx, &sub)
-	if ans.Verdict != Pending || sub.Wait <= 0 || !g.opts.Asker.Live() {
-		return ans
+	if ans.Verdict == Pending && g.waits(&sub) {
+		ans = g.await(ctx, &sub, ans)
 	}
-	return g.await(ctx, &sub, ans)
+	// No argument of the call goes into a trace: traces are not redacted.
+	span.SetAttributes(
+		attribute.String("gatehouse.call", c.ID), attribute.String("gatehouse.operation", c.Operation), attribute.String("gatehouse.agent", c.Principal.Agent),
+		attribute.String("gatehouse.level", ans.Decision.Level.String()), attribute.String("gatehouse.verdict", ans.Verdict.String()),
+	)
+	return ans
+}
+
+// waits says whether to hold the call for a person: the caller is ready to,
+// somebody can be reached, and the policy does not say that nobody is there.
+func (g *Gate) waits(sub *Submission) bool {
+	snap, _ := g.opts.Policy(sub.Call)
+	return sub.Wait > 0 && snap != nil && !snap.Settings.Unattended && g.opts.Asker.Live()
 }
 
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
-	c := sub.Call
-	snap, head := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap)
+	snap, head := g.opts.Policy(sub.Call)
+	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
-		return g.broken(c, call.Decision{}, err)
+		return g.broken(sub.Call, call.Decision{}, err)
 	}
-	d := snap.Decide(in, nil)
-
-	var ans *Answer
-	var filed *Request
+	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
-		ans, filed = nil, nil // the transaction may run more than once
-		now, err := tx.Standing(c)
+		t.answer, t.filed = nil, nil // the transaction may run more than once
+		now, err := tx.Standing(sub.Call)
 		if err != nil {
 			return err
 		}
@@ -96,28 +113,26 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		// was thrown, an element activated. Then it is decided again.
 		if now.Switches != in.Switches || now.Elements != in.Elements {
 			in.Switches, in.Elements = now.Switches, now.Elements
-			d = snap.Decide(in, nil)
+			t.decide()
 		}
 		if reason := stopped(head, &now); reason != "" {
-			ans = deny(c, d, reason)
-			return tx.Append(callEvent(c, &d, in.Facts, ruling(ans, nil)))
+			return t.deny(tx, reason)
 		}
-		ans, filed, err = g.rule(tx, sub, snap, &d, in.Facts)
-		return err
+		return t.rule(tx)
 	})
 	if err != nil {
-		return g.broken(c, d, err)
+		return g.broken(sub.Call, t.decision, err)
 	}
-	if filed != nil {
-		g.opts.Asker.Filed(filed, RequestState{ID: ans.Request, State: "pending", Expires: ans.Expires})
+	if t.filed != nil {
+		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
-	return ans
+	return t.answer
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot) (*policy.Input, error) {
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
 	f := g.opts.Observer.Facts(ctx, c, snap)
-	standing, err := g.opts.State.Standing(ctx, c)
+	standing, err := read(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +149,7 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap)
+	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
@@ -186,66 +201,6 @@ func stopped(head call.Digest, now *Standing) string {
 		return "this node does not hold the policy in force yet; try again in a moment"
 	}
 	return ""
-}
-
-// rule meets the decision inside the transaction: allow, deny, use grants, or
-// file a request.
-func (g *Gate) rule(tx Tx, sub *Submission, snap *policy.Snapshot, d *call.Decision, f *facts.Facts) (*Answer, *Request, error) {
-	c := sub.Call
-	switch {
-	case d.Level == call.AutoApprove:
-		ans := allow(c, *d, nil)
-		return ans, nil, g.start(tx, sub, d, f, ans, nil)
-	case snap.Settings.Observe && !switched(d):
-		ans := allow(c, *d, nil)
-		ans.Observed = true
-		return ans, nil, g.start(tx, sub, d, f, ans, nil)
-	case d.Level == call.Deny:
-		ans := deny(c, *d, d.Why())
-		return ans, nil, tx.Append(callEvent(c, d, f, ruling(ans, nil)))
-	}
-	grants, err := tx.Grants(c.Principal)
-	if err != nil {
-		return nil, nil, err
-	}
-	used, open := grant.Cover(c, d, grants, g.opts.Scope)
-	if len(open) == 0 {
-		for _, gr := range used {
-			if err := tx.Consume(gr.ID); err != nil {
-				return nil, nil, err
-			}
-		}
-		ans := allow(c, *d, used)
-		return ans, nil, g.start(tx, sub, d, f, ans, used)
-	}
-	return g.file(tx, sub, snap, d, f)
-}
-
-// start opens the call and records the allow, in the same transaction.
-func (g *Gate) start(tx Tx, sub *Submission, d *call.Decision, f *facts.Facts, ans *Answer, used []grant.Grant) error {
-	if err := tx.Open(sub.Call, d.Digest); err != nil {
-		return err
-	}
-	e := callEvent(sub.Call, d, f, ruling(ans, used))
-	e.Start = &Start{Runs: sub.Runs, Guarantees: d.Requires}
-	return tx.Append(e)
-}
-
-// file puts the call before a person.
-func (g *Gate) file(tx Tx, sub *Submission, snap *policy.Snapshot, d *call.Decision, f *facts.Facts) (*Answer, *Request, error) {
-	c := sub.Call
-	r := &Request{Call: c, Facts: f, Decision: d, Offers: grant.Offers(c, d), Limits: snap.Settings, EditOf: sub.EditOf}
-	state, err := tx.File(r)
-	var refused *RefusedError
-	if errors.As(err, &refused) {
-		ans := deny(c, *d, refused.Reason)
-		return ans, nil, tx.Append(callEvent(c, d, f, ruling(ans, nil)))
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	ans := pending(c, *d, state)
-	return ans, r, tx.Append(callEvent(c, d, f, ruling(ans, nil)))
 }
 
 // RefusedError says why a request was not put before a person: too many wait
@@ -336,6 +291,6 @@ func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outc
 		if err := tx.Close(callID, p, outcome); err != nil {
 			return err
 		}
-		return tx.Append(&Event{Kind: "outcome", CallID: callID, Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
 	})
 }

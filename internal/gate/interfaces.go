@@ -23,6 +23,9 @@ type State interface {
 	// Standing reads what a decision rests on besides the call. It may come
 	// from a cache, because Commit reads it again.
 	Standing(ctx context.Context, c *call.Call) (Standing, error)
+	// Current reads the same from the database, for a decision that no Commit
+	// follows.
+	Current(ctx context.Context, c *call.Call) (Standing, error)
 	// Commit runs one transaction and returns when it is durable.
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.
@@ -55,7 +58,7 @@ type Tx interface {
 	// Withdraw takes back a request that still waits.
 	Withdraw(requestID string) error
 	// Open notes that a call has started.
-	Open(c *call.Call, d call.Digest) error
+	Open(c *call.Call) error
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.

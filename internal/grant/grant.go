@@ -81,7 +81,7 @@ type Scope func(wide, narrow call.Need) bool
 // up) and are tried in the order given.
 func Cover(c *call.Call, d *call.Decision, grants []Grant, scope Scope) (used []Grant, open []call.Vote) {
 	if d.Level == call.Deny {
-		return nil, d.Confirmations()
+		return nil, []call.Vote{deniedVote} // no grant answers a denial
 	}
 	asks := d.Confirmations()
 	if d.Pinned && len(asks) == 0 {
@@ -106,6 +106,9 @@ var pinnedVote = call.Vote{
 	Stage: call.StageElement, Source: "operation table", Rule: "pinned", Level: call.ConfirmSingleUse,
 	Reason: "the operation is pinned: every use is confirmed",
 }
+
+// deniedVote stays open whatever was granted.
+var deniedVote = call.Vote{Stage: call.StageSwitch, Source: "gatehouse", Rule: "denied", Level: call.Deny, Reason: "a denial cannot be confirmed"}
 
 // Keys returns the keys of the votes of a decision that a person is shown.
 func Keys(d *call.Decision) []string {

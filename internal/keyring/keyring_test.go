@@ -20,7 +20,9 @@ import (
 )
 
 // The test server's output is read until the process ends.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2")) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"))
+}
 
 func load(t testing.TB, dir string) *keyring.Keyring {
 	t.Helper()

@@ -46,6 +46,8 @@ type Buffer struct {
 	ballots   []call.Ballot
 	votes     []call.Vote
 	conflicts []call.Conflict
+	targets   []target
+	allows    []*rule
 }
 
 // voter is one stage's way to vote.
@@ -99,7 +101,7 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && in.Facts.Class == "unknown" && s.profile.name == profileAutonomous {
+	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && s.confines() {
 		d.Requires = slices.Clone(confined)
 	}
 	return d
@@ -117,6 +119,16 @@ func nativeOperation(c *call.Call) *call.Operation {
 // pinned says whether the operation takes a confirmation of this very use.
 func pinned(op *call.Operation, f *facts.Facts) bool {
 	return op.Pinned || op.FreeIfTightening && f.Change != facts.LoosensNothing
+}
+
+// confines says whether a profile in use was made for isolated agents.
+func (s *Snapshot) confines() bool {
+	for i := range s.profiles {
+		if s.profiles[i].confines {
+			return true
+		}
+	}
+	return false
 }
 
 // routed says whether the call came by the operation's endpoint. Surfaces

@@ -11,6 +11,15 @@ const (
 	profileAutonomous = "autonomous"
 )
 
+// The shell classes.
+const (
+	classSafe        = "safe"
+	classMutating    = "mutating"
+	classNetwork     = "network"
+	classDestructive = "destructive"
+	classUnknown     = "unknown"
+)
+
 // voteSession is the session policy: each capability an external call needs
 // maps to a level, and so does its shell class; pattern rules come on top.
 // On native calls it can only add a DENY. Requests to agent CLIs have their
@@ -38,101 +47,221 @@ func (s *Snapshot) denyOperation(in *Input) call.Ballot {
 
 func (s *Snapshot) rulesOnly(in *Input, buf *Buffer) call.Ballot {
 	start := len(buf.votes)
+	buf.prepare(in)
 	s.applyRules(in, buf)
 	return ballot(call.StageSession, buf.votes[start:len(buf.votes):len(buf.votes)])
 }
 
 func (s *Snapshot) external(in *Input, buf *Buffer) call.Ballot {
-	if s.profile.refused != "" {
-		return deny(call.StageSession, s.profile.source, s.profile.name, s.profile.refused)
+	if len(s.profiles) == 0 {
+		return deny(call.StageSession, "gatehouse", "no profile", "the policy has no profile")
 	}
-	start := len(buf.votes)
-	objections := s.applyRules(in, buf)
-	lowers := len(buf.votes) > start && objections == 0 && !in.Facts.Irreversible
-	mid := len(buf.votes)
-	s.applyProfile(in, buf)
-	var conflicts []call.Conflict
-	if lowers {
-		conflicts = buf.lower(mid)
+	for i := range s.profiles {
+		if p := &s.profiles[i]; p.refused != "" {
+			return deny(call.StageSession, p.source, p.name, p.refused)
+		}
 	}
+	start, lost := len(buf.votes), len(buf.conflicts)
+	buf.prepare(in)
+	if s.applyRules(in, buf) > 0 || in.Facts.Irreversible {
+		buf.allows = buf.allows[:0] // a rule objects or nothing could be undone: no rule lowers
+	}
+	s.applyProfiles(in, buf)
 	b := ballot(call.StageSession, buf.votes[start:len(buf.votes):len(buf.votes)])
-	b.Conflicts = conflicts
+	if len(buf.conflicts) > lost {
+		b.Conflicts = buf.conflicts[lost:len(buf.conflicts):len(buf.conflicts)]
+	}
 	return b
 }
 
-// lower takes the profile's confirmations, which start at mid, out of the
-// votes: an allow rule matched, no rule objects and the call can be undone.
-// What the profile denies stays denied.
-func (buf *Buffer) lower(mid int) []call.Conflict {
-	start, kept := len(buf.conflicts), mid
-	for _, v := range buf.votes[mid:] {
-		if v.Level.Asks() {
-			buf.conflicts = append(buf.conflicts, call.Conflict{Source: v.Source, Wanted: v.Level, Reason: "lowered by an allow rule"})
-			continue
-		}
-		buf.votes[kept] = v
-		kept++
+// prepare makes a target of every need, once for all patterns.
+func (buf *Buffer) prepare(in *Input) {
+	workspace := in.Facts.Workspace
+	if workspace == "" {
+		workspace = in.Call.Dir
 	}
-	buf.votes = buf.votes[:kept]
-	return buf.conflicts[start:len(buf.conflicts):len(buf.conflicts)]
+	buf.targets, buf.allows = buf.targets[:0], buf.allows[:0]
+	for i := range in.Facts.Needs {
+		buf.targets = append(buf.targets, newTarget(&in.Facts.Needs[i], workspace))
+	}
 }
 
-// applyRules adds the votes of matching pattern rules and counts those that
-// object.
+// applyRules adds the votes of the rules that apply, counts those that object
+// and notes those that approve.
 func (s *Snapshot) applyRules(in *Input, buf *Buffer) (objections int) {
 	for i := range s.rules {
 		r := &s.rules[i]
-		if !r.matches(in) {
-			continue
-		}
-		if r.level != call.AutoApprove {
+		v := call.Vote{Stage: call.StageSession, Source: r.source, Rule: r.spec.Name, Level: r.spec.Level, Reason: r.spec.Reason}
+		if r.spec.Level == call.AutoApprove {
+			if !r.allows(in, buf.targets) {
+				continue
+			}
+			buf.allows = append(buf.allows, r)
+		} else {
+			f := r.objects(in, buf.targets)
+			if f == misses {
+				continue
+			}
+			if f == mayFit {
+				v.Level, v.Reason = soften(v.Level, f), r.mayReason
+			}
 			objections++
 		}
-		buf.votes = append(buf.votes, call.Vote{Stage: call.StageSession, Source: r.source, Rule: r.name, Level: r.level, Reason: r.reason})
+		buf.votes = append(buf.votes, v)
 	}
 	return objections
 }
 
-// applyProfile adds a vote per need and one for the class. A call that needs
-// nothing and has no class is unknown: someone must look at it.
-func (s *Snapshot) applyProfile(in *Input, buf *Buffer) {
+// applyProfiles adds a vote per need and one for the class.
+//
+// The class of a command and what the command needs answer the same question,
+// so they are not asked twice: a command that is understood runs programs as
+// a matter of course, so its class stands for a plain proc.exec that would
+// ask; and the class of a command that writes or connects is voted on the
+// needs that say where, if there are any. A class that is destructive or
+// unknown always votes by itself. A call that needs nothing and has no class
+// is unknown: someone must look at it.
+func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	f := in.Facts
+	class, told := f.Class, false
 	for i := range f.Needs {
-		buf.votes = append(buf.votes, s.voteNeed(&f.Needs[i]))
+		n := &f.Needs[i]
+		told = told || aboutClass(class, n.Capability)
+		v, ok := s.voteNeed(n, &buf.targets[i], class)
+		if !ok {
+			continue
+		}
+		if v.Level.Asks() && buf.lowered(func(r *rule) bool { return r.lowersNeed(n, &buf.targets[i]) }) {
+			buf.conflict(&v)
+			continue
+		}
+		buf.votes = append(buf.votes, v)
 	}
-	class := f.Class
 	if class == "" && len(f.Needs) == 0 {
-		class = "unknown"
+		class = classUnknown
 	}
-	if class == "" {
+	if class == "" || told {
 		return
 	}
-	c, ok := s.profile.classes[class]
-	if !ok {
-		c = classRule{rule: "class " + class, reason: fmt.Sprintf("the profile says nothing about the class %q", class), level: call.Deny}
+	v := s.voteClass(class)
+	if v.Level.Asks() && buf.lowered(func(r *rule) bool { return r.lowersClass(in, class) }) {
+		buf.conflict(&v)
+		return
 	}
-	buf.votes = append(buf.votes, call.Vote{Stage: call.StageSession, Source: s.profile.source, Rule: c.rule, Level: c.level, Reason: c.reason})
+	buf.votes = append(buf.votes, v)
 }
 
-// voteNeed finds the profile's entry for one need: scoped entries that cover
-// it count before the plain one, of several the strictest; a capability the
-// profile does not know is denied.
-func (s *Snapshot) voteNeed(n *call.Need) call.Vote {
-	var best *capRule
-	scoped := s.profile.scoped[n.Capability]
+// lowered says whether one of the approving rules speaks for a vote.
+func (buf *Buffer) lowered(speaks func(*rule) bool) bool {
+	for _, r := range buf.allows {
+		if speaks(r) {
+			return true
+		}
+	}
+	return false
+}
+
+func (buf *Buffer) conflict(v *call.Vote) {
+	buf.conflicts = append(buf.conflicts, call.Conflict{Source: v.Source, Wanted: v.Level, Reason: "lowered by an allow rule"})
+}
+
+// aboutClass says whether a need tells what a class of commands is about.
+func aboutClass(class string, c call.Capability) bool {
+	switch class {
+	case classMutating:
+		return c == call.FSWrite || c == call.FSDelete
+	case classNetwork:
+		return c == call.NetEgress
+	}
+	return false
+}
+
+// voteNeed is the strictest vote of all profiles on one need; none if the
+// class of the command speaks for it.
+func (s *Snapshot) voteNeed(n *call.Need, t *target, class string) (vote call.Vote, ok bool) {
+	for i := range s.profiles {
+		v, voted := s.profiles[i].voteNeed(n, t, class)
+		if voted && (!ok || v.Level.StricterThan(vote.Level)) {
+			vote, ok = v, true
+		}
+	}
+	return vote, ok
+}
+
+// voteClass is the strictest vote of all profiles on a class.
+func (s *Snapshot) voteClass(class string) call.Vote {
+	vote := s.profiles[0].voteClass(class)
+	for i := range s.profiles[1:] {
+		if v := s.profiles[i+1].voteClass(class); v.Level.StricterThan(vote.Level) {
+			vote = v
+		}
+	}
+	return vote
+}
+
+// voteNeed finds the profile's entry for one need. Scoped entries that cover
+// it count before the plain one, of several the strictest; on top of that
+// every scoped entry counts that the need may reach.
+func (p *profile) voteNeed(n *call.Need, t *target, class string) (call.Vote, bool) {
+	var cover, meet *capRule
+	met, how := call.AutoApprove, misses
+	scoped := p.scoped[n.Capability]
 	for i := range scoped {
-		if r := &scoped[i]; r.covers(*n) && (best == nil || r.level.StricterThan(best.level)) {
-			best = r
+		r := &scoped[i]
+		if r.pattern.covers(t) && (cover == nil || r.level.StricterThan(cover.level)) {
+			cover = r
+		}
+		if f := r.pattern.meets(t); f != misses && soften(r.level, f).StricterThan(met) {
+			meet, met, how = r, soften(r.level, f), f
 		}
 	}
-	if best == nil {
-		if r, ok := s.profile.plain[n.Capability]; ok {
-			return call.Vote{Stage: call.StageSession, Source: r.source, Rule: r.rule, Level: r.level, Reason: r.reason, Need: n}
+	vote, ok := p.votePlain(n, class)
+	if cover != nil {
+		vote, ok = cover.vote(n), true
+	}
+	if meet != nil && (!ok || met.StricterThan(vote.Level)) {
+		vote, ok = meet.vote(n), true
+		if how == mayFit {
+			vote.Level, vote.Reason = met, meet.mayReason
 		}
+	}
+	return vote, ok
+}
+
+// votePlain is what the profile says where no scope covers the need. A
+// capability that the profile does not know is denied.
+func (p *profile) votePlain(n *call.Need, class string) (call.Vote, bool) {
+	r, ok := p.plain[n.Capability]
+	if !ok {
 		return call.Vote{
-			Stage: call.StageSession, Source: s.profile.source, Rule: string(n.Capability), Level: call.Deny,
-			Reason: fmt.Sprintf("the profile says nothing about %s", n.Capability), Need: n,
+			Stage: call.StageSession, Source: p.source, Rule: string(n.Capability), Level: call.Deny,
+			Reason: fmt.Sprintf("the profile %s says nothing about %s", p.name, n.Capability), Need: n,
+		}, true
+	}
+	if n.Capability == call.ProcExec && class != "" && r.level != call.Deny {
+		return call.Vote{}, false
+	}
+	vote := r.vote(n)
+	if aboutClass(class, n.Capability) {
+		if c := p.voteClass(class); c.Level.StricterThan(vote.Level) {
+			c.Need = n
+			return c, true
 		}
 	}
-	return call.Vote{Stage: call.StageSession, Source: best.source, Rule: best.rule, Level: best.level, Reason: best.reason, Need: n}
+	return vote, true
+}
+
+func (p *profile) voteClass(class string) call.Vote {
+	c, ok := p.classes[class]
+	if !ok {
+		c = classRule{
+			rule: "class " + class, source: p.source, level: call.Deny,
+			reason: fmt.Sprintf("the profile %s says nothing about the class %q", p.name, class),
+		}
+	}
+	return call.Vote{Stage: call.StageSession, Source: c.source, Rule: c.rule, Level: c.level, Reason: c.reason}
+}
+
+func (r *capRule) vote(n *call.Need) call.Vote {
+	return call.Vote{Stage: call.StageSession, Source: r.source, Rule: r.rule, Level: r.level, Reason: r.reason, Need: n}
 }

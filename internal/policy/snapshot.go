@@ -7,16 +7,26 @@ import (
 )
 
 // Snapshot is a compiled policy. It is immutable; a reload makes a new one.
+// The zero value denies every call but those of the recovery path.
 type Snapshot struct {
-	// Hash identifies the snapshot: the same layers give the same hash.
+	// Hash identifies the effective content: the same layers give the same
+	// hash, wherever their files lie.
 	Hash call.Digest
 	// Settings are the values that are no rules.
 	Settings Settings
+	// Ignored lists what a layer tried to loosen without the right to.
+	Ignored Problems
 
-	profile    profile
+	// profiles all apply; the strictest counts. There is more than one where
+	// a lower layer tightens some of what the profile above it says.
+	profiles   []profile
 	rules      []rule
 	operations []operationDeny
 	voters     []voter
+	// origins says which layer and line each setting came from.
+	origins map[string]origin
+	layers  []LayerInfo
+	home    string
 }
 
 // Settings are the resolved values of all layers.
@@ -34,19 +44,24 @@ type Settings struct {
 	RequestLife         time.Duration
 	GrantLife           time.Duration
 	SessionGrantLife    time.Duration
-	HostAsk             map[string]bool
-	RedactFields        []string
-	Notify              []Notice
-	Capabilities        map[call.Capability]CapabilityDef
+	// HostAsk holds the hosts that a file says something about; for others
+	// the kind of installation decides.
+	HostAsk      map[string]bool
+	RedactFields []string
+	Notify       []Notice
+	Capabilities map[call.Capability]CapabilityDef
 }
 
-// profile is the compiled session policy.
+// profile is a compiled session policy.
 type profile struct {
 	name    string
 	source  string
 	plain   map[call.Capability]capRule
 	scoped  map[call.Capability][]capRule
 	classes map[string]classRule
+	// confines says that the profile was made for agents that run isolated:
+	// what it lets through unasked must run confined.
+	confines bool
 	// refused says why the profile does not take effect; calls that need
 	// anything are then denied with it.
 	refused string
@@ -54,27 +69,21 @@ type profile struct {
 
 // capRule is one line of a profile's capabilities.
 type capRule struct {
-	covers func(call.Need) bool // nil for the plain entry
-	rule   string
-	reason string
-	source string
-	level  call.Level
+	pattern *pattern // nil for the plain entry
+	rule    string
+	reason  string
+	// mayReason is the reason where the call only may reach the scope.
+	mayReason string
+	source    string
+	level     call.Level
 }
 
 // classRule is one line of a profile's classes.
 type classRule struct {
 	rule   string
 	reason string
+	source string
 	level  call.Level
-}
-
-// rule is a compiled pattern rule.
-type rule struct {
-	matches func(*Input) bool
-	name    string
-	source  string
-	reason  string
-	level   call.Level
 }
 
 // operationDeny is a native operation that the policy denies.

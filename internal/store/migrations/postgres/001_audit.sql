@@ -53,6 +53,8 @@ CREATE TABLE audit_head (
 	latest BIGINT NOT NULL,
 	lag BIGINT NOT NULL
 );
+INSERT INTO audit_head -- the root of an empty tree is the SHA-256 of nothing
+VALUES (1, 'gatehouse/log-' || replace(gen_random_uuid()::text, '-', ''), 0, '\xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', 0, 0);
 
 -- What was signed. The primary key is why no size is signed with two roots.
 CREATE TABLE audit_checkpoint (
