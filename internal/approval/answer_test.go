@@ -177,3 +177,38 @@ func TestEditMakesANewRequest(t *testing.T) {
 		}
 	})
 }
+
+// TestApprovedEditIsForgotten: the agent has a quarter of an hour to fetch what
+// a person made of its call, and then it is gone.
+func TestApprovedEditIsForgotten(t *testing.T) {
+	t.Parallel()
+	o, clock := timed(t)
+	filed := o.file(t, ask("s1", 1), plenty)
+	a := yes(filed)
+	a.Verdict, a.EditedArgs = approval.Edit, []byte(`{"path":"g"}`)
+	if _, _, err := o.answer(t, filed, a, plenty); err != nil {
+		t.Fatal(err)
+	}
+	next := ask("s1", 2)
+	next.EditOf = filed.ID
+	edited := o.file(t, next, plenty)
+	clock.pass(time.Second)
+	if _, _, err := o.answer(t, edited, yes(edited), plenty); err != nil {
+		t.Fatal(err)
+	}
+	for _, kept := range []bool{true, false} {
+		var due bool
+		o.write(t, func(tx *store.Tx) (err error) {
+			if due, err = o.Due(tx); err != nil {
+				return err
+			}
+			_, err = o.Expire(tx)
+			return err
+		})
+		_, err := o.View(o.get(t, edited.ID))
+		if (err == nil) != kept || due == kept {
+			t.Errorf("kept %v, want %v; due %v", err == nil, kept, due)
+		}
+		clock.pass(15 * time.Minute)
+	}
+}
