@@ -267,7 +267,13 @@ func BenchmarkDesk(b *testing.B) {
 			steps := map[string]func(tx *store.Tx) error{
 				"grants":  func(tx *store.Tx) error { _, err := o.Grants(tx, g.Principal); return err },
 				"consume": func(tx *store.Tx) error { _, err := o.Consume(tx, g.ID); return err },
-				"file":    func(tx *store.Tx) error { n++; _, _, err := o.File(tx, ask("s1", n), forever); return err },
+				"file": func(tx *store.Tx) error {
+					n++
+					r := ask("s1", n)
+					r.Principal.Agent = fmt.Sprint("agent", n/20) // as many as an agent may have waiting
+					_, _, err := o.File(tx, r, forever)
+					return err
+				},
 			}
 			for name, step := range steps {
 				b.Run(name, func(b *testing.B) {
