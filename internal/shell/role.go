@@ -95,6 +95,8 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.sedScript(w)
 	case knowledge.RoleAwk:
 		a.awkProgram(w)
+	case knowledge.RoleJQ:
+		a.jqProgram(w)
 	case knowledge.RoleSQL:
 		a.sql(w)
 	case knowledge.RoleGitConfig:
