@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -258,6 +259,9 @@ func newEdit(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "edit REQUEST ARGS", Short: "Put other arguments in place; that is a request of its own", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !jsontext.Value(args[1]).IsValid() {
+				return usageError{errors.New("the arguments are not JSON, or name a member twice")}
+			}
 			result := &api.EditResponse{}
 			err := a.answer(cmd, args[0], "edit", func(r *admin.Request) any { return &api.EditRequest{Digest: r.Digest, Args: []byte(args[1])} }, result)
 			if err != nil {

@@ -199,7 +199,7 @@ func (a *app) verifyRunning(cmd *cobra.Command, public string, opts audit.Verify
 	report, err := audit.VerifyExport(r, public, opts)
 	r.Close()
 	if errors.Is(err, client.ErrNoDaemon) {
-		return nil, fmt.Errorf("%w, or give an export with --file", err)
+		return nil, fmt.Errorf("%w, or give an export with --file", client.ErrNoDaemon)
 	}
 	return report, err
 }

@@ -23,9 +23,10 @@ import (
 func newCheck(a *app) *cobra.Command {
 	in := &api.CallRequest{}
 	var args, policyFile, endpoint string
-	var lines, dry bool
+	var lines, dry, shell bool
+	sh := &shellCheck{app: a}
 	cmd := a.withJSON(&cobra.Command{
-		Use:   "check --op NAME [--args JSON]",
+		Use:   "check {--op NAME [--args JSON] | --shell COMMAND}",
 		Short: "Show how a call would be decided, with every vote; nothing runs",
 		Long: `Shows how a call would be decided and why. With a running gate its policy and state
 count; without one it is a dry run on the policy files alone.
@@ -35,9 +36,19 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 		Example: `  gatehouse check --op delete_element --args '{"element_type":"skill","name":"x"}'
   gatehouse check --op Bash --args '{"command":"git status"}' --dir .
   gatehouse check --op create_element --json
-  gatehouse check --jsonl < calls.jsonl`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+  gatehouse check --jsonl < calls.jsonl
+  gatehouse check --shell 'git log --output=/etc/x'       # by its words alone
+  gatehouse check --shell 'make test' --cwd .             # on this machine, in this directory
+  gatehouse check --shell --jsonl < commands.jsonl        # {"cmd": …} per line`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, words []string) error {
+			if shell {
+				sh.policyFile = policyFile
+				return sh.run(cmd, words, lines)
+			}
+			if len(words) > 0 {
+				return usageError{fmt.Errorf("%q is not an option: name the operation with --op, or judge a command with --shell", words[0])}
+			}
 			d := &decider{app: a, policyFile: policyFile, dry: dry}
 			if lines {
 				return d.lines(cmd.Context(), cmd.InOrStdin(), out(cmd))
@@ -45,7 +56,12 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 			if in.Operation == "" {
 				return usageError{errors.New("name the operation with --op, or give calls with --jsonl")}
 			}
-			in.Args = jsontext.Value(args)
+			// Nothing given is no arguments, not an empty text that is no JSON.
+			if args != "" {
+				if in.Args = jsontext.Value(args); !in.Args.IsValid() {
+					return usageError{errors.New("--args is not JSON, or names a member twice")}
+				}
+			}
 			if err := in.Endpoint.UnmarshalText([]byte(endpoint)); err != nil {
 				return usageError{err}
 			}
@@ -73,6 +89,10 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 	f.StringVar(&in.Dir, "dir", "", "working directory of the call")
 	f.StringVar(&policyFile, "policy", "", "policy file for a dry run")
 	f.BoolVar(&dry, "dry-run", false, "use policy files alone even if a gate is running")
+	f.BoolVar(&shell, "shell", false, "judge a command line; a dry run on policy files")
+	f.StringVar(&sh.profile, "profile", "", "with --shell: the profile to judge by (default: the policy's)")
+	f.StringVar(&sh.isolation, "isolation", "", "with --shell: what the command would run in: none, container or vm")
+	f.StringVar(&sh.cwd, "cwd", "", "with --shell: the working directory; without it the words alone are judged")
 	f.BoolVar(&lines, "jsonl", false, "read one call per line from standard input and write one decision per line")
 	return cmd
 }
@@ -104,7 +124,7 @@ func (d *decider) decide(ctx context.Context, in *api.CallRequest) (*api.DecideR
 	if !d.dry && d.policyFile == "" {
 		if d.client == nil {
 			var err error
-			if d.client, err = d.app.client(); err != nil {
+			if d.client, err = d.app.asAgent(); err != nil {
 				return nil, err
 			}
 		}

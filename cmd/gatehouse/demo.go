@@ -50,7 +50,7 @@ as done. Open the console meanwhile and answer what waits there.`,
 }
 
 func (a *app) demo(cmd *cobra.Command, wait time.Duration) error {
-	c, err := a.client()
+	c, err := a.asAgent()
 	if err != nil {
 		return err
 	}

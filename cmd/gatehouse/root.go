@@ -48,9 +48,7 @@ confined, and recorded in a log that proves what happened.`,
 		newApprovals(a), newSessions(a), newGrants(a), newKill(a),
 		newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
-	for _, cmd := range root.Commands() {
-		wrapArgs(cmd)
-	}
+	wrapArgs(root)
 	return root
 }
 
@@ -102,6 +100,17 @@ func (a *app) client() (*client.Client, error) {
 		return nil, usageError{err}
 	}
 	return client.Unix(p.Socket(), secret), nil
+}
+
+// asAgent returns the way to the daemon for commands that act as an agent
+// would. An approver's credential, which a variable may name for all commands,
+// has no business there.
+func (a *app) asAgent() (*client.Client, error) {
+	p, err := place.Find(a.home)
+	if err != nil {
+		return nil, err
+	}
+	return client.Unix(p.Socket(), ""), nil
 }
 
 // errorText says what went wrong and, where it is known, what to do.

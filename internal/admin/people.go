@@ -51,6 +51,17 @@ func (d *Desk) AddApprover(ctx context.Context, a Actor, name string) (credentia
 	return credential, err
 }
 
+// NewCredential makes another credential for the approver who asks; it takes
+// the place of the old one and is shown once.
+func (d *Desk) NewCredential(ctx context.Context, a Actor) (credential string, err error) {
+	err = d.act(ctx, func(tx *store.Tx) (Act, error) {
+		secret, err := d.opts.Approval.NewCredential(tx, a.Approver, a.Approver)
+		credential = secret.Reveal()
+		return a.act("approver.credential", a.Approver, nil), err
+	})
+	return credential, err
+}
+
 // RemoveApprover removes an approver; the last one stays.
 func (d *Desk) RemoveApprover(ctx context.Context, a Actor, name string) error {
 	return d.act(ctx, func(tx *store.Tx) (Act, error) {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
@@ -77,4 +78,22 @@ func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 		return c, err
 	}
 	return nil, errNoCredential
+}
+
+// mcpCaller says who makes a request of the MCP endpoint: an agent, in the
+// session of its token or process.
+func (s *Server) mcpCaller(req *http.Request) (call.Principal, error) {
+	if fromBrowser(req) {
+		return call.Principal{}, errForeign
+	}
+	c, err := s.identify(req, agentHalf)
+	if err != nil {
+		return call.Principal{}, public(err)
+	}
+	c.surface = "mcp"
+	p, err := s.principal(req.Context(), c, "", "")
+	if err != nil {
+		return call.Principal{}, public(err)
+	}
+	return p, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
@@ -50,10 +51,10 @@ type Options struct {
 	Doors Doors
 	// Health reports how the gate is.
 	Health func(context.Context) Health
-	// Console serves pages, MCP the MCP endpoint, Metrics the metrics; nil
-	// leaves them out.
+	// Console serves pages, MCP the MCP endpoint (it is told how to find out who
+	// calls), Metrics the metrics; nil leaves them out.
 	Console http.Handler
-	MCP     http.Handler
+	MCP     func(identify func(*http.Request) (call.Principal, error)) http.Handler
 	Metrics http.Handler
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
@@ -80,8 +81,7 @@ func New(opts Options) *Server {
 		s.fail(w, req, &Error{Status: http.StatusNotFound, Text: "there is no " + req.Method + " " + req.URL.Path, Hint: "GET /v1/openapi.json lists what there is"})
 	})
 	if opts.MCP != nil {
-		s.mux.Handle("/mcp", opts.MCP)
-		s.mux.Handle("/mcp/", opts.MCP)
+		s.mux.Handle("/mcp", opts.MCP(s.mcpCaller))
 	}
 	if opts.Metrics != nil {
 		s.mux.Handle("GET /metrics", opts.Metrics)

@@ -73,7 +73,7 @@ func (c chain) append(tx *store.Tx, r *Record) (chain, error) {
 		r.Body = []byte{} // null means dropped
 	}
 	r.salt = make([]byte, saltSize)
-	rand.Read(r.salt) //nolint:errcheck // it never fails
+	_, _ = rand.Read(r.salt) // it never fails
 	r.BodyHash = bodyHash(r.salt, r.Body)
 	r.Hash = r.leaf(c.hash)
 	_, err := tx.Exec(insertRecord, r.pos, r.Time.UnixMicro(), r.Kind, r.CallID, r.Principal, r.Session, r.Surface,

@@ -11,10 +11,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
-func TestMain(m *testing.M) {
-	// The server that storetest shares between tests ends with the process; what feeds its log does too.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("os/exec.(*Cmd).Start.func2"))
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // example is a record with a value in every column; the values repeat at different intervals.
 func example(i int) *audit.Record {

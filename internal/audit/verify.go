@@ -77,7 +77,7 @@ type checker struct {
 	chains      map[string]*chainCheck
 	checkpoints []Checkpoint
 	before      int64 // the size of the checkpoint before the one covered
-	// What was dropped, and what a recorded retention allowed to be.
+	// The youngest records without a body, and up to which time a recorded retention allowed that.
 	drops      []*Record
 	droppable  int64
 	onSubtree  func(level int, n int64, hash tlog.Hash) // nil for an export
@@ -151,11 +151,20 @@ func (c *checker) body(r *Record) {
 	}
 	if r.Dropped {
 		c.report.Dropped++
-		c.drops = append(c.drops, &Record{Index: r.Index, ID: r.ID, Node: r.Node, Seq: r.Seq, Time: r.Time})
+		c.drop(r)
 		return
 	}
 	if bodyHash(r.salt, r.Body) != r.BodyHash {
 		c.blame(BodyChanged, r, "the body does not fit its hash")
+	}
+}
+
+// drop notes a record without a body. Only the youngest can turn out to be too young, and there may be millions.
+func (c *checker) drop(r *Record) {
+	c.drops = append(c.drops, &Record{Index: r.Index, ID: r.ID, Node: r.Node, Seq: r.Seq, Time: r.Time})
+	if len(c.drops) >= 4*maxProblems {
+		slices.SortStableFunc(c.drops, func(a, b *Record) int { return b.Time.Compare(a.Time) })
+		c.drops = c.drops[:maxProblems]
 	}
 }
 

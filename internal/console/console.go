@@ -126,6 +126,7 @@ func (c *Console) routes() {
 	c.act("POST /people/totp/confirm", c.confirmTOTP)
 	c.mux.HandleFunc("POST /requests/{id}/edit", c.proven(c.edit))
 	c.mux.HandleFunc("POST /people/totp", c.proven(c.beginTOTP))
+	c.mux.HandleFunc("POST /people/credential", c.proven(c.newCredential))
 	c.mux.HandleFunc("POST /signout", c.proven(c.signOut))
 }
 

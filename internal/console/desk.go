@@ -47,6 +47,10 @@ type Desk interface {
 	BeginTOTP(ctx context.Context, a admin.Actor) (uri, secret string, err error)
 	ConfirmTOTP(ctx context.Context, a admin.Actor, code string) error
 
+	// NewCredential makes another credential for the terminal; the old one and
+	// every open console of the approver are void from then on.
+	NewCredential(ctx context.Context, a admin.Actor) (credential string, err error)
+
 	// SignIn redeems a sign-in link, once.
 	SignIn(ctx context.Context, token, remote string) (cookie, approver string, expires time.Time, err error)
 	CheckCookie(ctx context.Context, cookie string) (approver string, err error)

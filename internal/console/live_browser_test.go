@@ -141,14 +141,14 @@ func testKeyboard(b *browser) {
 	// What cannot be seen whole on its card is opened, not approved.
 	b.do(cdp.KeyEvent("jj"), cdp.KeyEvent("a"))
 	b.until(`location.pathname === "/requests/r-7c23"`)
-	b.do(cdp.WaitVisible(cdp.CSS(`[data-test=deny]`)))
+	b.ready()
 	b.until(`!document.querySelector("[data-approve]").disabled`)
 	b.do(cdp.KeyEvent("a"))
 	if got := eval[string](b, `document.activeElement.dataset.test`); got != "approve-once" {
 		b.t.Errorf("a leads to %q", got)
 	}
 	b.do(cdp.KeyEvent("i"))
-	b.until(`location.pathname === "/" && !!document.querySelector("#inbox .card")`)
+	b.until(`location.pathname === "/" && "ready" in (document.body?.dataset ?? {})`)
 	b.do(cdp.KeyEvent("j"), cdp.KeyEvent(kb.Enter))
 	b.until(`location.pathname === "/requests/r-7c23"`)
 }
@@ -190,6 +190,7 @@ func testDarkAndLight(b *browser) {
 		b.t.Errorf("toggled to %s, want %s", got, light)
 	}
 	b.do(cdp.Navigate(b.url + "/log"))
+	b.ready()
 	if got := eval[string](b, ground); got != light {
 		b.t.Errorf("the next page is %s, want %s", got, light)
 	}
@@ -251,6 +252,7 @@ func testFeedHoldsStill(b *browser) {
 	const top = `document.querySelector("#live").firstElementChild.dataset.id`
 	const pill = `(document.querySelector("#pill").hidden ? "" : document.querySelector("#pill").textContent)`
 	b.do(cdp.Navigate(b.url + "/live"))
+	b.ready()
 	b.desk.change(func() { b.desk.record(50) })
 	b.until(top + ` === "c-050"`)
 

@@ -87,6 +87,8 @@ type peopleView struct {
 	// asks for its code once more.
 	URI, Secret string
 	Retry       bool
+	// Credential is a new credential for the terminal, shown once.
+	Credential string
 }
 
 func (c *Console) peoplePage(w http.ResponseWriter, r *http.Request, who visitor) error {
@@ -122,4 +124,14 @@ func (c *Console) confirmTOTP(r *http.Request, who visitor) (done, error) {
 		return done{to: "/people?retry=1#totp"}, err
 	}
 	return done{"/people", "The second factor is set up.", "allow"}, nil
+}
+
+// newCredential shows a new credential for the terminal in the answer itself,
+// once. The old one is void from then on, and so is every open console.
+func (c *Console) newCredential(w http.ResponseWriter, r *http.Request, who visitor) error {
+	credential, err := c.desk.NewCredential(r.Context(), who.actor())
+	if err != nil {
+		return err
+	}
+	return c.showPeople(w, r, who, peopleView{Credential: credential})
 }

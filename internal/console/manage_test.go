@@ -109,6 +109,18 @@ func TestSecondFactor(t *testing.T) {
 	}
 }
 
+func TestNewCredentialIsShownOnce(t *testing.T) {
+	t.Parallel()
+	cl := signedIn(t, console.Options{})
+	res := cl.post("/people/credential", url.Values{})
+	if page := text(res.Body.String()); !strings.Contains(page, "gha_new-for-ann") {
+		t.Errorf("no credential on the page: %d", res.Code)
+	}
+	if strings.Contains(cl.get("/people"), "gha_new-for-ann") {
+		t.Error("the credential is shown twice")
+	}
+}
+
 func TestLog(t *testing.T) {
 	t.Parallel()
 	cl := signedIn(t, console.Options{})

@@ -19,7 +19,7 @@ var everyPage = []string{
 
 var everyAct = []string{
 	"/requests/r-7c21/approve", "/requests/r-7c21/deny", "/requests/r-7c21/respond", "/requests/r-7c21/edit", "/sessions/s-4f1c/end",
-	"/grants/g-1/revoke", "/policy/accept", "/kill", "/people/totp", "/people/totp/confirm", "/signout",
+	"/grants/g-1/revoke", "/policy/accept", "/kill", "/people/totp", "/people/totp/confirm", "/people/credential", "/signout",
 }
 
 func TestForeignHostIsRefused(t *testing.T) {

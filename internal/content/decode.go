@@ -16,7 +16,11 @@ const (
 
 // decoder finds encoded stretches. Every byte is decoded at most once per encoding and level, so
 // the work is linear.
-type decoder struct{ buf []byte }
+type decoder struct {
+	buf   []byte
+	out   []byte
+	steps []escapeStep
+}
 
 var base64Byte = func() (t [256]bool) {
 	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_") {
@@ -141,21 +145,26 @@ func readable(b []byte) bool {
 	return len(b) >= 12 && utf8.Valid(b)
 }
 
-// escaped is a stretch of text with its escapes undone.
+// escaped is a stretch of text with its escapes undone. It is valid until the next one is emitted.
 type escaped struct {
 	text  string
 	codes string
 	steps []escapeStep
 }
 
-// An escapeStep says that from text[at] on, the source is at offset src.
-type escapeStep struct{ at, src int }
+// An escapeStep says that from text[at] on, the source is at offset src, and every out bytes of text
+// come from in bytes of source. Escapes of one kind in a row make one step.
+type escapeStep struct {
+	at, src int32
+	in, out int32
+}
 
 func (e *escaped) source(at int) int {
-	k := sort.Search(len(e.steps), func(i int) bool { return e.steps[i].at > at })
-	src := e.steps[k-1].src + at - e.steps[k-1].at
+	k := sort.Search(len(e.steps), func(i int) bool { return int(e.steps[i].at) > at })
+	st := e.steps[k-1]
+	src := int(st.src) + (at-int(st.at))/int(st.out)*int(st.in)
 	if k < len(e.steps) {
-		src = min(src, e.steps[k].src)
+		src = min(src, int(e.steps[k].src))
 	}
 	return src
 }
@@ -167,116 +176,152 @@ const (
 
 // escapes finds stretches with URL, HTML and character escapes in them and undoes all three.
 func (d *decoder) escapes(text string, emit func(escaped)) {
-	next := newEscapeFinder(text)
-	at, size := next.find()
+	f := leadFinder{text: text}
 	done := 0
-	for at >= 0 {
-		start := max(done, at-escapeBefore)
-		end := at + size
-		// The stretch grows as long as another escape begins within reach.
-		marks := []int{at}
-		for {
-			at, size = next.find()
-			if at < 0 || at > end+escapeAfter {
-				break
+	for at := f.next(0); at < len(text); {
+		first, size := at, 0
+		for at < len(text) && size == 0 {
+			if _, size, _ = escapeAt(text[at:]); size == 0 {
+				at = f.next(at + 1)
 			}
-			marks = append(marks, at)
-			end = at + size
+			first = at
 		}
-		end = min(len(text), end+escapeAfter)
-		if at >= 0 {
-			end = min(end, at)
+		if size == 0 {
+			return
 		}
+		from := max(done, first-escapeBefore)
+		e, end := d.undo(&f, from, first)
 		done = end
-		if e, ok := undo(text, start, end, marks); ok {
-			emit(e)
-		}
+		emit(e)
+		at = f.next(end)
 	}
 }
 
-// escapeFinder walks over the places where an escape stands.
-type escapeFinder struct {
+// undo decodes text from the first escape on, until no other follows within reach. It returns the
+// stretch and where it ends.
+func (d *decoder) undo(f *leadFinder, from, first int) (escaped, int) {
+	text := f.text
+	d.out = append(d.out[:0], text[from:first]...)
+	d.steps = append(d.steps[:0], escapeStep{0, int32(from), 1, 1})
+	var seen [4]bool
+	at, last := first, first
+	for at < len(text) {
+		if n := d.percents(text, at); n > 0 {
+			seen[codeURL] = true
+			at += n
+			last = at
+		} else if r, size, code := escapeAt(text[at:]); size == 0 {
+			d.out = append(d.out, text[at])
+			at++
+		} else {
+			was := len(d.out)
+			d.out = utf8.AppendRune(d.out, r)
+			d.step(was, at, size, len(d.out)-was)
+			seen[code] = true
+			at += size
+			last = at
+		}
+		if at < len(text) && isLead[text[at]] {
+			continue
+		}
+		next := f.next(at)
+		if next > last+escapeAfter {
+			break
+		}
+		d.plain(at)
+		d.out = append(d.out, text[at:next]...)
+		at = next
+	}
+	end := max(at, min(len(text), last+escapeAfter))
+	d.plain(at)
+	d.out = append(d.out, text[at:end]...)
+	return escaped{string(d.out), codeList(seen), d.steps}, end
+}
+
+// percents undoes the %XX escapes in a row at text[at:] and returns how long they are.
+func (d *decoder) percents(text string, at int) int {
+	i, was := at, len(d.out)
+	for i+2 < len(text) && text[i] == '%' {
+		hi, lo := hexValue[text[i+1]], hexValue[text[i+2]]
+		if hi|lo < 0 {
+			break
+		}
+		d.out = append(d.out, byte(hi<<4|lo))
+		i += 3
+	}
+	if i > at {
+		d.step(was, at, 3, 1)
+	}
+	return i - at
+}
+
+var hexValue = func() (t [256]int8) {
+	for c := range t {
+		t[c] = int8(hexDigit(byte(c)))
+	}
+	return t
+}()
+
+// step notes that in bytes of source at src became out bytes at len(d.out).
+func (d *decoder) step(at, src, in, out int) {
+	if out == 0 {
+		return
+	}
+	if last := d.steps[len(d.steps)-1]; int(last.in) == in && int(last.out) == out && last.in != last.out {
+		if (at-int(last.at))/out*in == src-int(last.src) {
+			return
+		}
+	}
+	d.steps = append(d.steps, escapeStep{int32(at), int32(src), int32(in), int32(out)})
+}
+
+// plain notes that what follows is copied from offset src on.
+func (d *decoder) plain(src int) {
+	if last := d.steps[len(d.steps)-1]; last.in != last.out {
+		d.steps = append(d.steps, escapeStep{int32(len(d.out)), int32(src), 1, 1})
+	}
+}
+
+func codeList(seen [4]bool) string {
+	list := ""
+	for code, name := range codeNames {
+		if seen[code] {
+			if list != "" {
+				list += "+"
+			}
+			list += name
+		}
+	}
+	return list
+}
+
+// leadFinder walks over the bytes an escape can start with.
+type leadFinder struct {
 	text string
-	pos  int
-	next [3]int // next place of each lead byte, len(text) if there is none
+	at   [3]int // next place of each lead byte, len(text) if there is none
+	init bool
 }
 
 var leads = [3]byte{'%', '&', '\\'}
 
-func newEscapeFinder(text string) *escapeFinder {
-	f := &escapeFinder{text: text}
-	for k := range leads {
-		f.seek(k, 0)
-	}
-	return f
-}
+var isLead = [256]bool{'%': true, '&': true, '\\': true}
 
-func (f *escapeFinder) seek(k, from int) {
-	f.next[k] = len(f.text)
-	if from < len(f.text) {
-		if i := strings.IndexByte(f.text[from:], leads[k]); i >= 0 {
-			f.next[k] = from + i
+// next returns the first place at or behind from, len(text) if there is none.
+func (f *leadFinder) next(from int) int {
+	least := len(f.text)
+	for k, c := range leads {
+		if !f.init || f.at[k] < from {
+			f.at[k] = len(f.text)
+			if from < len(f.text) {
+				if i := strings.IndexByte(f.text[from:], c); i >= 0 {
+					f.at[k] = from + i
+				}
+			}
 		}
+		least = min(least, f.at[k])
 	}
-}
-
-// find returns the next escape and its length, or -1.
-func (f *escapeFinder) find() (at, size int) {
-	for {
-		k := 0
-		if f.next[1] < f.next[k] {
-			k = 1
-		}
-		if f.next[2] < f.next[k] {
-			k = 2
-		}
-		at = f.next[k]
-		if at == len(f.text) {
-			return -1, 0
-		}
-		f.seek(k, at+1)
-		if at < f.pos {
-			continue
-		}
-		if _, size, _ = escapeAt(f.text[at:]); size > 0 {
-			f.pos = at + size
-			return at, size
-		}
-	}
-}
-
-// undo decodes the escapes of text[start:end], which stand at marks.
-func undo(text string, start, end int, marks []int) (escaped, bool) {
-	e := escaped{steps: []escapeStep{{0, start}}}
-	var b strings.Builder
-	b.Grow(end - start)
-	from := start
-	seen := [4]bool{}
-	for _, at := range marks {
-		if at < from {
-			continue
-		}
-		b.WriteString(text[from:at])
-		decoded, size, code := escapeAt(text[at:])
-		seen[code] = true
-		if code == codeURL {
-			b.WriteByte(byte(decoded))
-		} else {
-			b.WriteRune(decoded)
-		}
-		from = at + size
-		e.steps = append(e.steps, escapeStep{b.Len(), from})
-	}
-	b.WriteString(text[from:end])
-	e.text = b.String()
-	var codes []string
-	for code, name := range codeNames {
-		if seen[code] {
-			codes = append(codes, name)
-		}
-	}
-	e.codes = strings.Join(codes, "+")
-	return e, len(e.steps) > 1
+	f.init = true
+	return least
 }
 
 const (

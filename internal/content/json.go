@@ -19,6 +19,7 @@ const maxJSONDepth = 256
 // text is not strict JSON and was not seen whole; the caller denies.
 func ScanJSON(raw []byte, opts *Options) ([]Finding, error) {
 	s := newState(scanner(), opts)
+	defer s.release()
 	if len(raw) > s.opts.maxBytes() {
 		s.load(string(raw))
 		return s.out, nil

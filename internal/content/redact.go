@@ -69,11 +69,31 @@ func commit(salt [saltSize]byte, value string) [sha256.Size]byte {
 // Text redacts a plain string.
 func (r *Redactor) Text(s string) (string, []Commitment) {
 	j := newRedaction(r)
-	out := j.text(s)
-	if out, ok := j.repeats(out); ok {
-		return out, j.commits
+	out, ok := j.settle(s, func(s string) (string, bool) { return j.repeats(j.text(s)) })
+	if !ok {
+		return j.whole(s)
 	}
-	return j.whole(s)
+	return out, j.commits
+}
+
+// maxRounds bounds how often a text is redacted before it is given up and replaced whole.
+const maxRounds = 6
+
+// settle redacts until there is nothing left to redact: a marker may stand where another rule then
+// sees a value. Only what comes out unchanged is an answer, which makes redaction idempotent.
+func (j *redaction) settle(s string, round func(string) (string, bool)) (string, bool) {
+	for range maxRounds {
+		before := j.n
+		out, ok := round(s)
+		if !ok {
+			return "", false
+		}
+		if out == s && j.n == before {
+			return s, true
+		}
+		s = out
+	}
+	return "", false
 }
 
 // Value returns s as a value that slog writes redacted.
@@ -196,6 +216,7 @@ type secretSpan struct {
 // secretSpans returns the secrets in s in order; overlapping ones are joined.
 func secretSpans(s string) []secretSpan {
 	st := newState(redactors(), &Options{MaxBytes: len(s) + 1})
+	defer st.release()
 	st.all = true
 	st.load(s)
 	var spans []secretSpan

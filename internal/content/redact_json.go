@@ -15,18 +15,29 @@ const maxNested = 3
 // strict JSON is replaced as a whole.
 func (r *Redactor) JSON(raw []byte) ([]byte, []Commitment) {
 	j := newRedaction(r)
-	doc, err := parseTree(string(raw))
-	if err == nil {
-		j.tree(doc, 0)
-		if words, ok := j.repeatWords(); ok {
-			if words != nil {
-				j.treeRepeats(words, doc)
-			}
-			return doc.render(nil), j.commits
-		}
+	out, ok := j.settle(string(raw), j.document)
+	if !ok {
+		out, commits := j.whole(string(raw))
+		return appendJSONString(nil, out), commits
 	}
-	out, commits := j.whole(string(raw))
-	return appendJSONString(nil, out), commits
+	return []byte(out), j.commits
+}
+
+// document redacts a JSON text once; it reports false if the text is not strict JSON.
+func (j *redaction) document(text string) (string, bool) {
+	doc, err := parseTree(text)
+	if err != nil {
+		return "", false
+	}
+	j.tree(doc, 0)
+	words, ok := j.repeatWords()
+	if !ok {
+		return "", false
+	}
+	if words != nil {
+		j.treeRepeats(words, doc)
+	}
+	return string(doc.render(nil)), true
 }
 
 // kindDocument is the kind of the one value of a text with the white space around it.
@@ -273,9 +284,9 @@ func (j *redaction) treeRepeats(words *automaton, t *tree) {
 	}
 }
 
-// secretFields end the names of fields that hold secrets, written without case and separators.
-var secretFields = []string{"password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey",
-	"signingkey", "encryptionkey", "authkey", "authorization", "cookie", "credential", "sessionid", "clientsecret", "connectionstring", "pin", "otp", "totp", "mfacode", "sshkey", "bearer", "jwt", "webhookurl", "seedphrase", "mnemonic"}
+// secretEndings end the names of fields that hold secrets, written without case and separators.
+var secretEndings = []string{"password", "passwd", "passphrase", "passcode", "secret", "token", "apikey", "accesskey", "secretkey", "privatekey",
+	"signingkey", "encryptionkey", "authkey", "sshkey", "authorization", "cookie", "credential", "sessionid", "connectionstring", "mfacode", "webhookurl", "seedphrase"}
 
 // wholeNames are secret only as the whole name: as an ending they would hit "pin" in "mapping".
 var wholeNames = map[string]bool{"pin": true, "otp": true, "totp": true, "pwd": true, "jwt": true, "mnemonic": true, "bearer": true}
@@ -283,17 +294,20 @@ var wholeNames = map[string]bool{"pin": true, "otp": true, "totp": true, "pwd": 
 // secretField reports whether a field of that name holds a secret, and whether the name is a plural.
 func (r *Redactor) secretField(name string) (secret, plural bool) {
 	bare := bareField(name)
-	if r.names[bare] {
+	if r.names[bare] || secretName(bare) {
 		return true, false
 	}
-	for _, end := range secretFields {
-		for _, b := range []string{bare, strings.TrimSuffix(bare, "s")} {
-			if b == end || !wholeNames[end] && strings.HasSuffix(b, end) {
-				return true, b != bare
-			}
+	one, ok := strings.CutSuffix(bare, "s")
+	return ok && secretName(one), ok
+}
+
+func secretName(bare string) bool {
+	for _, end := range secretEndings {
+		if strings.HasSuffix(bare, end) {
+			return true
 		}
 	}
-	return false, false
+	return wholeNames[bare]
 }
 
 // bareField drops case, separators and disguises from a name.
@@ -337,12 +351,7 @@ func secretFlag(arg string) bool {
 		return false
 	}
 	bare := bareField(name)
-	for _, end := range secretFields {
-		if bare == end || !wholeNames[end] && strings.HasSuffix(bare, end) {
-			return true
-		}
-	}
-	return bare == "pass" || bare == "auth"
+	return secretName(bare) || bare == "pass" || bare == "auth"
 }
 
 // appendJSONString appends s as a JSON string. s is valid UTF-8, since strict JSON holds nothing

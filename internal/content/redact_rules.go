@@ -258,6 +258,9 @@ func urlValue(text string, s, _ int) (int, int, Severity) {
 // userValue reads curl -u name:password.
 func userValue(text string, _, e int) (int, int, Severity) {
 	from, to := valueAt(text, skipBlanks(text, e, 2), "")
+	if loc := markerShape.FindStringIndex(text[from:to]); loc != nil && loc[0] == 0 {
+		from += loc[1] // the colons of a marker separate nothing
+	}
 	colon := strings.IndexByte(text[from:to], ':')
 	if colon < 0 || colon+1 == to-from || strings.HasPrefix(text[from+colon:], "://") {
 		return 0, 0, 0

@@ -1,9 +1,10 @@
 package content
 
 import (
+	"math"
+	"math/bits"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // A rule says what to look for: keywords that lead to it, words of which one must follow nearby (if
@@ -36,17 +37,20 @@ const phraseWindow = 200
 type engine struct {
 	rules []rule
 	words *automaton
-	wants []uint64 // per rule, its bit among the rules that need a word; 0 if it needs none
-	near  []uint64 // per reporting state, the rules whose words end there
+	bit   []uint8  // per rule, its number among those that need a word; noBit if it needs none
+	wants []uint64 // per reporting state, the rules it leads to that need a word …
+	near  []uint64 // … and the rules whose words end there
 }
 
 // isWord marks a hit on a needed word; the rest of the number is the rule's.
 const isWord = 1 << 15
 
+const noBit = 255
+
 func newEngine(sets ...[]rule) *engine {
 	e := &engine{rules: slices.Concat(sets...)}
 	var words []keyword
-	bit := uint64(1)
+	bits := uint8(0)
 	for i, r := range e.rules {
 		for _, k := range r.keys {
 			words = append(words, keyword{k, i})
@@ -54,22 +58,29 @@ func newEngine(sets ...[]rule) *engine {
 		for _, w := range r.need {
 			words = append(words, keyword{w, i | isWord})
 		}
-		e.wants = append(e.wants, 0)
+		e.bit = append(e.bit, noBit)
 		if len(r.need) > 0 {
-			e.wants[i] = bit
-			bit <<= 1
+			e.bit[i] = bits
+			bits++
 		}
 	}
+	if bits > 64 {
+		panic("content: more than 64 rules need a word") // a set is one machine word
+	}
 	e.words = newAutomaton(words)
-	e.near = make([]uint64, len(e.words.outs))
+	e.near, e.wants = make([]uint64, len(e.words.outs)), make([]uint64, len(e.words.outs))
 	for i, out := range e.words.outs {
 		keys := out[:0]
 		for _, h := range out {
-			if h.rule&isWord != 0 {
-				e.near[i] |= e.wants[h.rule&^isWord]
-			} else {
-				keys = append(keys, h)
+			r := h.rule &^ isWord
+			switch {
+			case h.rule&isWord != 0:
+				e.near[i] |= 1 << e.bit[r]
+				continue
+			case e.bit[r] != noBit:
+				e.wants[i] |= 1 << e.bit[r]
 			}
+			keys = append(keys, h)
 		}
 		e.words.outs[i] = keys
 	}
@@ -80,18 +91,22 @@ func newEngine(sets ...[]rule) *engine {
 type scratch struct {
 	lanes laneBufs
 	done  []int
+	met   []uint64
 }
 
 // scan reports every confirmed rule. A place inside a span that the same rule reported already is
 // not looked at again.
 func (e *engine) scan(text string, mem *scratch, report func(r *rule, start, end int, sev Severity)) {
-	mem.done = append(mem.done[:0], make([]int, len(e.rules))...)
-	done := mem.done
 	places := e.words.run(text, &mem.lanes)
+	if len(places) == 0 {
+		return
+	}
+	mem.done = append(mem.done[:0], make([]int, len(e.rules))...)
+	done, met := mem.done, e.needsMet(places, mem)
 	for i, at := range places {
 		for _, h := range e.words.outs[at.out] {
 			start, end := int(at.end)-int(h.size), int(at.end)
-			if start < done[h.rule] || e.wants[h.rule] != 0 && !e.follows(places[i:], start+phraseWindow, e.wants[h.rule]) {
+			if start < done[h.rule] || e.bit[h.rule] != noBit && met[i]>>e.bit[h.rule]&1 == 0 {
 				continue
 			}
 			r := &e.rules[h.rule]
@@ -103,27 +118,26 @@ func (e *engine) scan(text string, mem *scratch, report func(r *rule, start, end
 	}
 }
 
-// follows reports whether one of the wanted words ends among places, up to offset to.
-func (e *engine) follows(places []found, to int, want uint64) bool {
-	for _, p := range places {
-		if int(p.end) > to {
-			return false
+// needsMet says for each place which of the rules found there have one of their words at or behind
+// it, within phraseWindow. It goes backwards, so that where a word was last seen is where it is next.
+func (e *engine) needsMet(places []found, mem *scratch) []uint64 {
+	mem.met = append(mem.met[:0], make([]uint64, len(places))...)
+	var next [64]int32
+	for i := range next {
+		next[i] = math.MaxInt32
+	}
+	for i := len(places) - 1; i >= 0; i-- {
+		at := places[i]
+		for b := e.near[at.out]; b != 0; b &= b - 1 {
+			next[bits.TrailingZeros64(b)] = at.end
 		}
-		if e.near[p.out]&want != 0 {
-			return true
+		for b := e.wants[at.out]; b != 0; b &= b - 1 {
+			if k := bits.TrailingZeros64(b); next[k] <= at.end+phraseWindow {
+				mem.met[i] |= 1 << k
+			}
 		}
 	}
-	return false
-}
-
-// phrase compiles an expression over words. "~" stands for what separates words, at least one
-// character that is neither letter nor digit; "<3>" for up to three words of any kind. The
-// expression must match from the keyword on, which must start a word.
-func phrase(sev Severity, expr string) confirm {
-	const gap, filler = `[^a-zA-Z0-9]+`, `(?:[a-z0-9']+[^a-zA-Z0-9]+)`
-	expr = strings.NewReplacer("~", gap, "<1>", filler+`?`, "<2>", filler+`{0,2}`, "<3>", filler+`{0,3}`,
-		"<4>", filler+`{0,4}`, "<6>", filler+`{0,6}`).Replace(expr)
-	return word(fromKey(sev, phraseWindow, `(?i:`+expr+`)`))
+	return mem.met
 }
 
 // fromKey compiles an expression that must match from the keyword on, within size bytes.

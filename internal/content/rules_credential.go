@@ -226,23 +226,52 @@ func variable(v string) bool {
 var secretNames = []string{"password", "passwd", "passphrase", "secret", "token", "api_key", "apikey", "api-key", "access_key",
 	"access-key", "accesskey", "private_key", "privatekey", "client_secret", "auth_key", "encryption_key", "signing_key"}
 
-var assigned = regexp.MustCompile(`\A[\w-]*\\?["']?\]?\s{0,3}(?::=|=>|=|:)\s{0,3}(?:\\?["'` + "`" + `]([^\s"'` + "`" + `\\]{8,})\\?["'` + "`" + `]|([^\s"'` + "`" + `,;(){}<>\\]{16,}))`)
-
 // assignment finds name = "value" where the value is too random to be a word.
 func assignment(text string, s, e int) (int, int, Severity) {
-	m := assigned.FindStringSubmatchIndex(text[e:min(len(text), e+260)])
-	if m == nil {
+	start, end, quoted := assigned(text, e)
+	value := text[start:end]
+	if len(value) < 8 || !quoted && len(value) < 16 || len(value) > 200 || variable(value) || !random(value) || isPlaceholder(value) {
 		return 0, 0, 0
 	}
-	v := m[2:4]
-	if v[0] < 0 {
-		v = m[4:6]
+	return s, end, Medium
+}
+
+// assigned returns the value given to the name whose keyword ends at e. It is written by hand because
+// these keywords are frequent in code, and nearly always there is no such value.
+func assigned(text string, e int) (start, end int, quoted bool) {
+	i := e
+	for i < len(text) && i-e < 24 && (alnum(text[i]) || text[i] == '_' || text[i] == '-') {
+		i++
 	}
-	value := text[e+v[0] : e+v[1]]
-	if variable(value) || isPlaceholder(value) || !random(value) {
-		return 0, 0, 0
+	for n := 0; i < len(text) && n < 3 && strings.IndexByte("\\\"']", text[i]) >= 0; n++ {
+		i++
 	}
-	return s, e + m[1], Medium
+	i = skipBlanks(text, i, 3)
+	sep := i
+	for i < len(text) && i-sep < 2 && strings.IndexByte(":=>", text[i]) >= 0 {
+		i++
+	}
+	if i == sep || text[sep] == '>' || text[sep:i] == "==" {
+		return 0, 0, false
+	}
+	i = skipBlanks(text, i, 3)
+	if i < len(text) && text[i] == '\\' {
+		i++
+	}
+	if quoted = i < len(text) && isQuote(text[i]); quoted {
+		i++
+	}
+	end = i
+	for end < len(text) && end-i <= 200 && text[end] > ' ' && strings.IndexByte("\"'`\\", text[end]) < 0 {
+		if !quoted && strings.IndexByte(",;(){}<>", text[end]) >= 0 {
+			break
+		}
+		end++
+	}
+	if quoted && (end == len(text) || strings.IndexByte("\"'`\\", text[end]) < 0) {
+		return 0, 0, false // no word, or not closed
+	}
+	return i, end, quoted
 }
 
 // random reports whether a value mixes letters and digits and varies enough not to be a word, a

@@ -17,6 +17,7 @@ var scanner = sync.OnceValue(func() *engine {
 // Scan reports what is wrong with a text, in the order of the text. It never changes it.
 func Scan(text string, opts *Options) []Finding {
 	s := newState(scanner(), opts)
+	defer s.release()
 	s.load(text)
 	return s.out
 }
@@ -51,7 +52,7 @@ type state struct {
 	fold   [maxDepth + 1]match.Folded
 	mem    [maxDepth + 1]scratch
 	all    bool // keep every finding: redaction must not stop at a bound
-	runs   decoder
+	runs   [maxDepth]decoder
 }
 
 type ruleCount struct {
@@ -59,8 +60,30 @@ type ruleCount struct {
 	sev  Severity
 }
 
+// states keeps the memory of scans for the next ones. It holds no text: buffers are overwritten
+// before they are read.
+var states = sync.Pool{New: func() any {
+	return &state{counts: map[ruleCount]int{}, places: map[string][]int{}}
+}}
+
+// keepMemory is the largest buffer worth keeping.
+const keepMemory = 4 << 20
+
 func newState(eng *engine, opts *Options) *state {
-	return &state{eng: eng, opts: opts, counts: map[ruleCount]int{}, places: map[string][]int{}}
+	s := states.Get().(*state)
+	s.eng, s.opts, s.out, s.all = eng, opts, nil, false
+	return s
+}
+
+// release gives the memory back; the findings stay with the caller.
+func (s *state) release() {
+	s.out = nil
+	for _, f := range s.fold {
+		if cap(f.Text) > keepMemory {
+			return
+		}
+	}
+	states.Put(s)
 }
 
 // load scans one more text.
@@ -186,11 +209,11 @@ func (s *state) add(f Finding) {
 
 // encoded scans what the encodings in a text stand for.
 func (s *state) encoded(text string, v view) {
-	s.runs.blocks(text, func(code string, start, end int, decoded string) {
+	s.runs[v.depth].blocks(text, func(code string, start, end int, decoded string) {
 		from, to := v.span(start, end)
 		s.text(decoded, v.into(code, func(int, int) (int, int) { return from, to }))
 	})
-	s.runs.escapes(text, func(e escaped) {
+	s.runs[v.depth].escapes(text, func(e escaped) {
 		s.text(e.text, v.into(e.codes, func(start, end int) (int, int) {
 			return v.span(e.source(start), e.source(end))
 		}))

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -85,6 +86,13 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer unlock()
+	stopTracing, err := startTracing(ctx, opts.Version)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
+	// The heap is small and calls are short-lived: collect less often.
+	debug.SetGCPercent(400)
 	hide() // whoever runs as the same user must not read our memory
 
 	tcp, err := net.Listen("tcp", opts.Listen)
@@ -203,11 +211,12 @@ func (d *daemon) wire(addr string) {
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
-	hosts := hostsOf(addr)
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
 	d.server = api.New(api.Options{
-		Gate: d.gate, Desk: d.admin, Doors: &doors{store: d.store, sessions: d.sessions, desk: d.admin},
+		Gate: d.gate, Desk: d.admin, Doors: doors,
+		MCP:     d.mcp,
 		Health:  d.health,
-		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Log: d.log}),
+		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
 		Hosts:   hosts, Log: d.log,
 	})

@@ -93,6 +93,9 @@ func (r *recorder) decision(d *call.Decision) *call.Decision {
 	clean.Ballots = make([]call.Ballot, len(d.Ballots))
 	for i, b := range d.Ballots {
 		clean.Ballots[i] = b
+		if b.Shared() {
+			continue
+		}
 		clean.Ballots[i].Votes = make([]call.Vote, len(b.Votes))
 		for j, v := range b.Votes {
 			v.Evidence = r.evidence(v.Evidence)

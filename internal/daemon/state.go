@@ -40,6 +40,15 @@ func (s *state) Standing(_ context.Context, c *call.Call) (gate.Standing, error)
 	return gate.Standing{Switches: s.last[c.Principal.Agent]}, nil
 }
 
+// Current reads where the principal stands from the database.
+func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
+	err = s.store.Read(ctx, func(t *store.Tx) error {
+		out, err = (&tx{Tx: t, s: s}).Standing(c)
+		return err
+	})
+	return out, admin.PublicError(err)
+}
+
 func (s *state) remember(agent string, sw policy.Switches) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
@@ -44,7 +45,8 @@ func (x *extractor) command(strs []String) {
 		x.effect(c, e, call.Evidence{Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: span(text, e.Span)})
 		return true
 	})
-	f.Words = summary(a)
+	f.Words = a.Words()
+	x.score(risk.Of(risk.FromShell(a)), where)
 }
 
 // shells are the programs that run text given with -c.
@@ -116,9 +118,9 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.pattern(c, e, at)
 		return
 	}
-	x.path(c, String{Where: at.Where, Text: e.Path.Value})
-	if e.Secret {
-		x.need(call.SecretsAccess, e.Path.Value, at)
+	scope := x.path(c, String{Where: at.Where, Text: e.Path.Value})
+	if e.Secret && !x.needs(call.SecretsAccess, scope) {
+		x.need(call.SecretsAccess, scope, at)
 	}
 }
 
@@ -152,34 +154,12 @@ func span(text string, s shell.Span) string {
 	return text[s.Start:s.End]
 }
 
-// maxReasons is how many effects one line of words names.
-const maxReasons = 4
-
-// summary says in one line what a command does.
-func summary(a *shell.Analysis) string {
-	var words []string
-	more := 0
-	seen := map[string]bool{}
-	a.Effects(func(_ *shell.Command, e *shell.Effect) bool {
-		why := strings.TrimSpace(strings.TrimSuffix(e.Why, ":") + " " + e.Path.Raw + e.Host)
-		if e.Why == "" || seen[why] {
-			return true
-		}
-		seen[why] = true
-		if len(words) == maxReasons {
-			more++
-			return true
-		}
-		words = append(words, why)
-		return true
-	})
-	switch {
-	case len(words) == 0 && a.Class == shell.ClassSafe:
-		return "reads, and changes nothing"
-	case len(words) == 0:
-		return "runs a command whose effect cannot be told"
-	case more > 0:
-		words = append(words, fmt.Sprintf("and %d more", more))
+// score notes the risk with the lines of the table that it comes from.
+func (x *extractor) score(r risk.Score, where string) {
+	x.facts.Risk = r.Value
+	for _, e := range r.Evidence {
+		x.facts.RiskEvidence = append(x.facts.RiskEvidence, call.Evidence{
+			Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: fmt.Sprintf("%s %+d: %s", e.Rule, e.Points, e.Why),
+		})
 	}
-	return strings.Join(words, "; ")
 }

@@ -1,11 +1,13 @@
 package facts
 
 import (
+	"path"
 	"strconv"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 )
 
 // extractor gathers the facts of one call.
@@ -37,6 +39,9 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	if c.Kind == call.External {
 		x.external(strs)
 		x.implied(strs)
+		if c.Operation != call.OpShell {
+			x.score(risk.Of(x.needEffects()), "args")
+		}
 	}
 	if w != nil {
 		for _, file := range w.Read() {
@@ -123,6 +128,13 @@ func (x *extractor) files(strs []String, c call.Capability, verb string) {
 // scope. A path that cannot be resolved counts as the widest.
 func (x *extractor) path(c call.Capability, s String) string {
 	evidence := call.Evidence{Where: s.Where, Text: s.Text}
+	if scope, ok := x.relative(s.Text); ok {
+		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Evidence: []call.Evidence{evidence}})
+		if sensitive(scope, "") {
+			x.need(call.SecretsAccess, scope, evidence)
+		}
+		return scope
+	}
 	real, problem := x.resolve(s.Text)
 	if problem != "" {
 		evidence.Text = s.Text + ": " + problem
@@ -143,6 +155,22 @@ func (x *extractor) path(c call.Capability, s String) string {
 		}
 	}
 	return scope
+}
+
+// relative judges a relative path where the working directory is not known:
+// by its words it lies in the workspace unless it climbs out.
+func (x *extractor) relative(word string) (scope string, ok bool) {
+	if x.base.Dir != "" || word == "" || strings.HasPrefix(word, "~") || strings.Contains(word, "://") || strings.ContainsRune(word, 0) {
+		return "", false
+	}
+	clean := path.Clean(word)
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+		return "", false
+	}
+	if clean == "." {
+		return ".", true
+	}
+	return "./" + clean, true
 }
 
 // resolve makes a word an absolute path without links.
@@ -225,6 +253,47 @@ func (x *extractor) addHost(h match.Host, e call.Evidence) {
 	}
 	x.need(call.NetEgress, scope, e)
 	x.facts.Words = "connects to " + scope
+}
+
+// needKinds says which kind of effect a capability stands for.
+var needKinds = map[call.Capability]string{
+	call.FSRead: "read", call.FSWrite: "write", call.FSDelete: "delete", call.NetEgress: "network", call.ProcExec: "execute",
+}
+
+// needEffects describes the needs of a call that is no command for scoring.
+// The same file read scores the same whoever asks for it.
+func (x *extractor) needEffects() []risk.Effect {
+	var out []risk.Effect
+	for _, n := range x.facts.Needs {
+		kind, ok := needKinds[n.Capability]
+		if !ok {
+			continue
+		}
+		e := risk.Effect{Kind: kind, Class: x.facts.Class, Known: n.Scope != "", Why: n.String()}
+		if kind == "network" {
+			e.Host = n.Scope
+		} else {
+			e.Path, e.Secret = n.Scope, x.needs(call.SecretsAccess, n.Scope)
+		}
+		if n.Inside {
+			e.Scope = "workspace"
+		}
+		out = append(out, e)
+	}
+	if len(out) == 0 && x.facts.Class == "unknown" {
+		out = append(out, risk.Effect{Kind: "unknown", Class: "unknown", Why: x.facts.Words})
+	}
+	return out
+}
+
+// needs says whether the call needs a capability for a scope.
+func (x *extractor) needs(c call.Capability, scope string) bool {
+	for _, n := range x.facts.Needs {
+		if n.Capability == c && n.Scope == scope {
+			return true
+		}
+	}
+	return false
 }
 
 // implied adds the capabilities that fields and tools imply.

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -63,6 +66,8 @@ type Submission struct {
 // denial that says why; the answer is never nil.
 func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
+	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
+	defer span.End()
 	if err := c.Normalize(); err != nil {
 		// A call that cannot be read is not recorded as one: there is no
 		// canonical form to record.
@@ -70,10 +75,15 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	}
 	c.ID = g.opts.NewID()
 	ans := g.attempt(ctx, &sub)
-	if ans.Verdict != Pending || !g.waits(&sub) {
-		return ans
+	if ans.Verdict == Pending && g.waits(&sub) {
+		ans = g.await(ctx, &sub, ans)
 	}
-	return g.await(ctx, &sub, ans)
+	// No argument of the call goes into a trace: traces are not redacted.
+	span.SetAttributes(
+		attribute.String("gatehouse.call", c.ID), attribute.String("gatehouse.operation", c.Operation), attribute.String("gatehouse.agent", c.Principal.Agent),
+		attribute.String("gatehouse.level", ans.Decision.Level.String()), attribute.String("gatehouse.verdict", ans.Verdict.String()),
+	)
+	return ans
 }
 
 // waits says whether to hold the call for a person: the caller is ready to,
@@ -87,7 +97,7 @@ func (g *Gate) waits(sub *Submission) bool {
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	snap, head := g.opts.Policy(sub.Call)
-	in, err := g.describe(ctx, sub.Call, snap)
+	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
@@ -120,9 +130,9 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot) (*policy.Input, error) {
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
 	f := g.opts.Observer.Facts(ctx, c, snap)
-	standing, err := g.opts.State.Standing(ctx, c)
+	standing, err := read(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +149,7 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap)
+	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}

@@ -23,6 +23,9 @@ type State interface {
 	// Standing reads what a decision rests on besides the call. It may come
 	// from a cache, because Commit reads it again.
 	Standing(ctx context.Context, c *call.Call) (Standing, error)
+	// Current reads the same from the database, for a decision that no Commit
+	// follows.
+	Current(ctx context.Context, c *call.Call) (Standing, error)
 	// Commit runs one transaction and returns when it is durable.
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.

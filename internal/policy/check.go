@@ -38,17 +38,26 @@ func HostNames() []string {
 	return []string{"claude", "codex", "copilot", "cursor", "gemini", "grok", "vibe", "vscode", "windsurf"}
 }
 
+// Limits of a file. Policies are compared pattern by pattern, so their number
+// is bounded.
+const (
+	maxRules   = 1000
+	maxEntries = 1000
+)
+
 // checker collects what is wrong in a file that could be read.
 type checker struct {
 	f        *File
 	problems Problems
+	// failed holds the paths that could not be read and were reported.
+	failed map[string]bool
 }
 
 // check looks for everything that can be wrong in a file by itself. Names of
 // profiles are looked up when layers are put together, since a file may use
 // the profiles of the layers above it.
-func (f *File) check() Problems {
-	c := checker{f: f}
+func (f *File) check(failed map[string]bool) Problems {
+	c := checker{f: f, failed: failed}
 	if f.Version != 1 && (f.Version != 0 || f.at["version"] != position{}) {
 		c.add("version", "this gate reads version = 1", "version %d is not known", f.Version)
 	}
@@ -78,7 +87,9 @@ func (f *File) check() Problems {
 }
 
 func (c *checker) add(path, hint, format string, args ...any) {
-	c.problems = append(c.problems, c.f.problem(path, hint, format, args...))
+	if !c.failed[path] {
+		c.problems = append(c.problems, c.f.problem(path, hint, format, args...))
+	}
 }
 
 // orList names the nearest right word, or all of them.
@@ -158,6 +169,9 @@ func (c *checker) profiles() {
 			c.add(path, "use letters, digits, - and _", "%q cannot be the name of a profile", name)
 		case slices.Contains(builtinNames, name) && !c.f.shipped:
 			c.add(path, fmt.Sprintf("give yours another name and base = %q", name), "the profile %s is built in", name)
+		}
+		if len(p.Capabilities) > maxEntries {
+			c.add(path, "", "the profile %s has %d entries; the limit is %d", name, len(p.Capabilities), maxEntries)
 		}
 		for _, entry := range slices.Sorted(maps.Keys(p.Capabilities)) {
 			c.entry(join(path, "capabilities", entry), entry)

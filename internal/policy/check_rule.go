@@ -12,11 +12,14 @@ import (
 )
 
 func (c *checker) rules() {
+	if len(c.f.Rules) > maxRules {
+		c.add("rules", "", "the file has %d rules; the limit is %d", len(c.f.Rules), maxRules)
+	}
 	seen := make(map[string]bool)
 	for i := range c.f.Rules {
 		spec, path := &c.f.Rules[i], join("rules", strconv.Itoa(i))
 		if strings.TrimSpace(spec.Name) == "" {
-			c.add(path, "", "the rule has no name")
+			c.add(join(path, "name"), "", "the rule has no name")
 		} else if seen[spec.Name] {
 			c.add(join(path, "name"), "", "there are two rules with the name %q", spec.Name)
 		}
@@ -27,7 +30,7 @@ func (c *checker) rules() {
 
 func (c *checker) rule(path string, spec *Rule) {
 	if strings.TrimSpace(spec.Reason) == "" {
-		c.add(path, requiredHints["reason"], "the rule %q gives no reason", spec.Name)
+		c.add(join(path, "reason"), requiredHints["reason"], "the rule %q gives no reason", spec.Name)
 	}
 	if spec.Operation == "" && spec.Command == "" && spec.Path == "" && spec.Host == "" {
 		c.add(path, "give at least one of operation, command, path, host", "the rule %q matches nothing in particular", spec.Name)

@@ -112,7 +112,7 @@ func checkLayers(layers []Layer, opts Options) ([]Layer, Problems) {
 			f.name = l.Scope.String() + " policy"
 			l.File = &f
 		}
-		problems = append(problems, l.File.check()...)
+		problems = append(problems, l.File.check(nil)...)
 		named = append(named, l)
 	}
 	return named, problems
@@ -200,13 +200,17 @@ func (m *merger) profiles(defs map[call.Capability]CapabilityDef) {
 				m.origin("profile", p, "profile")
 				continue
 			}
+			if prof.refused != "" {
+				// It was made for another place; refusing every call here
+				// would only make people switch the gate off.
+				m.ignore(p, "profile", "the profile %s is left out: agents do not run isolated here", prof.name)
+				continue
+			}
 			if loosens := profilesLoosen(inForce, []profile{prof}); len(loosens) > 0 {
 				m.ignore(p, "profile", "the profile %s would loosen %s", prof.name, loosens[0].Setting)
 			}
-			if prof.refused == "" { // else it was made for another place
-				added = append(added, prof)
-				m.origin("profile", p, "profile")
-			}
+			added = append(added, prof)
+			m.origin("profile", p, "profile")
 		}
 		byName := func(a, b profile) int { return strings.Compare(a.name, b.name) }
 		slices.SortFunc(chosen, byName)

@@ -20,9 +20,12 @@ type decoder struct {
 	name     string
 	at       positions
 	problems Problems
+	// failed holds the paths with a problem, which need no second one.
+	failed map[string]bool
 }
 
 func (d *decoder) problem(path, hint, format string, args ...any) {
+	d.failed[path] = true
 	pos := d.at.at(path)
 	d.problems = append(d.problems, Problem{
 		File: d.name, Line: pos.line, Column: pos.column, Message: fmt.Sprintf(format, args...), Hint: hint,
@@ -108,7 +111,7 @@ func (d *decoder) table(path string, v any, dst reflect.Value) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if _, ok := table[key]; !ok && fields[key].required {
-			d.problem(path, requiredHints[key], "%s is missing", key)
+			d.problem(join(path, key), requiredHints[key], "%s is missing", key)
 		}
 	}
 }

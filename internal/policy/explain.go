@@ -93,12 +93,30 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 	for name, ask := range set.HostAsk {
 		values["hosts."+name] = fmt.Sprintf("host_ask %t", ask)
 	}
+	if len(set.RedactFields) > 0 {
+		values["redact.fields"] = strings.Join(set.RedactFields, ", ")
+	}
+	if len(set.Notify) > 0 {
+		values["notify"] = places(set.Notify)
+	}
+	for c, def := range set.Capabilities {
+		values["capabilities."+string(c)] = sentence(c, "", set.Capabilities) + def.words()
+	}
 	var out []ExplainedSetting
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		o := s.origins[key]
 		out = append(out, ExplainedSetting{Key: key, Value: values[key], Layer: o.scope, Source: o.source})
 	}
 	return out
+}
+
+// words lists what implies the capability.
+func (d CapabilityDef) words() string {
+	globs := slices.Concat(d.Paths, d.Fields, d.Tools, d.Variables)
+	if len(globs) == 0 {
+		return ""
+	}
+	return ", implied by " + strings.Join(globs, ", ")
 }
 
 func (p *profile) explain() ExplainedProfile {

@@ -237,18 +237,21 @@ func coversAsMuch(wide, narrow *pattern) bool {
 }
 
 // objectsAsMuch says whether a wide pattern meets everything that a narrow one
-// meets, and as certainly. About a tree a pattern is asked by its root, so the
-// roots must fit too.
+// meets, and as certainly. About a tree a pattern is asked by its root, which
+// is what it is by its spelling ("/[e]tc" starts at "/"), so the roots must
+// fit too.
 func objectsAsMuch(wide, narrow *pattern) bool {
 	if wide.kind != kindPath {
 		return coversAsMuch(wide, narrow)
 	}
 	return narrow.kind == kindPath && wide.inside == narrow.inside && coversPaths(wide, narrow) &&
-		(wide.isTree || wide.glob.Root() == narrow.glob.Root())
+		(wide.isTree && match.Within(wide.tree, narrow.root) || wide.root == narrow.root)
 }
 
+// coversPaths compares what two path patterns hold. Two that are spelled alike
+// and start at the same place hold the same, which spares the comparison.
 func coversPaths(wide, narrow *pattern) bool {
-	return match.Covers(match.NewPathSet(wide.glob), match.NewPathSet(narrow.glob)) == match.Yes
+	return wide.src == narrow.src && wide.root == narrow.root || match.Covers(match.NewPathSet(wide.glob), match.NewPathSet(narrow.glob)) == match.Yes
 }
 
 // rulesLoosen compares pattern rules: each old objection must live on in a
@@ -303,8 +306,8 @@ func (r *rule) allowsAsMuch(narrow *rule) bool {
 // coversText compares globs over text. A rule without the narrow one applies
 // even where there is no text at all, which no glob covers.
 func coversText(wide, narrow string) bool {
-	if narrow == "" {
-		return false
+	if narrow == "" || wide == narrow {
+		return narrow != ""
 	}
 	w, err := match.CompileOp(wide)
 	if err != nil {

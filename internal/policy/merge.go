@@ -165,6 +165,7 @@ func (m *merger) lists() {
 			p := &group[i]
 			if p.File.Redact != nil {
 				set.RedactFields = append(set.RedactFields, p.File.Redact.Fields...)
+				m.origin("redact.fields", p, "redact")
 			}
 			for _, n := range p.File.Notify {
 				if n.Kind == "webhook" && n.Format == "" {
@@ -172,6 +173,7 @@ func (m *merger) lists() {
 				}
 				if p.rights.has("notify") {
 					set.Notify = append(set.Notify, n)
+					m.origin("notify", p, "notify")
 				} else if !slices.Contains(set.Notify, n) {
 					m.ignore(p, "notify", "notices to %s are not sent", cmp.Or(n.URL, n.Kind))
 				}
@@ -201,6 +203,7 @@ func (m *merger) capabilities(defs map[call.Capability]CapabilityDef) {
 					continue
 				}
 				defs[c] = defs[c].with(def)
+				m.origin("capabilities."+name, p, join("capabilities", name))
 			}
 		}
 	}

@@ -27,35 +27,37 @@ func Parse(name string, data []byte) (*File, error) {
 // parse reads a file; only the files that come with the gate may define the
 // profiles that are built in.
 func parse(name string, data []byte, shipped bool) (*File, error) {
-	f, at, problems := decodeFile(name, data)
+	f, d := decodeFile(name, data)
 	if f == nil {
-		return nil, problems.orNil()
+		return nil, d.problems.orNil()
 	}
-	f.name, f.at, f.shipped, f.digest = name, at, shipped, sha256.Sum256(data)
-	if err := append(problems, f.check()...).orNil(); err != nil {
+	f.name, f.at, f.shipped, f.digest = name, d.at, shipped, sha256.Sum256(data)
+	if err := append(d.problems, f.check(d.failed)...).orNil(); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-// decodeFile reads the bytes. Without a file the problems say why; with one
-// they list what is wrong in it.
-func decodeFile(name string, data []byte) (*File, positions, Problems) {
-	if p := checkBytes(name, data); p != nil {
-		return nil, nil, p
+// decodeFile reads the bytes. Without a file the decoder's problems say why;
+// with one they list what could not be read of it.
+func decodeFile(name string, data []byte) (*File, decoder) {
+	d := decoder{name: name, failed: make(map[string]bool)}
+	if d.problems = checkBytes(name, data); d.problems != nil {
+		return nil, d
 	}
 	tree := make(map[string]any)
-	if err := toml.Unmarshal(data, &tree); err != nil {
-		return nil, nil, Problems{syntaxProblem(name, err)}
-	}
-	at, err := indexPositions(data)
+	err := toml.Unmarshal(data, &tree)
 	if err != nil {
-		return nil, nil, Problems{{File: name, Message: err.Error()}}
+		d.problems = Problems{syntaxProblem(name, err)}
+		return nil, d
+	}
+	if d.at, err = indexPositions(data); err != nil {
+		d.problems = Problems{{File: name, Message: err.Error()}}
+		return nil, d
 	}
 	f := new(File)
-	d := decoder{name: name, at: at}
 	d.value("", tree, reflect.ValueOf(f).Elem())
-	return f, at, d.problems
+	return f, d
 }
 
 // checkBytes refuses what no policy file holds.

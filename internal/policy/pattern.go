@@ -74,7 +74,9 @@ type pattern struct {
 	kind kind
 	// inside patterns are relative to the workspace, whichever it is.
 	inside bool
-	// tree is the directory whose whole tree a path pattern holds.
+	// root is where everything lies that a path pattern holds, tree the
+	// directory whose whole tree it holds.
+	root   string
 	tree   string
 	isTree bool
 
@@ -133,9 +135,9 @@ func (p *pattern) compilePath(home string) error {
 	if err != nil {
 		return err
 	}
-	p.glob = glob
+	p.glob, p.root = glob, glob.Root()
 	p.tree, p.isTree = glob.Tree()
-	if !p.isTree && glob.Root() == "/" && match.Covers(match.NewPathSet(glob), everyPath) == match.Yes {
+	if !p.isTree && p.root == "/" && match.Covers(match.NewPathSet(glob), everyPath) == match.Yes {
 		p.tree, p.isTree = "/", true
 	}
 	return nil
@@ -185,9 +187,9 @@ func (p *pattern) meetsPath(t *target) fit {
 		return mayFit
 	case !known:
 		return misses // a path outside the workspace
-	case p.glob.MayMatch(name) || t.tree && match.Within(name, p.glob.Root()):
+	case p.glob.MayMatch(name) || t.tree && match.Within(name, p.root):
 		return fits
-	case t.tree && match.Within(p.glob.Root(), name):
+	case t.tree && match.Within(p.root, name):
 		return mayFit
 	}
 	return misses

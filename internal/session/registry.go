@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
@@ -39,6 +40,9 @@ type Registry struct {
 	keys *keyring.Keyring
 	// alive says whether a process still runs.
 	alive func(Process) bool
+
+	mu   sync.Mutex
+	seen map[standingKey]standingSeen
 }
 
 // Options replace what the registry asks of the machine; nil is valid.
@@ -49,7 +53,7 @@ type Options struct {
 
 // New makes a registry that signs its rows with the keys.
 func New(keys *keyring.Keyring, opts *Options) *Registry {
-	g := &Registry{keys: keys, alive: Alive}
+	g := &Registry{keys: keys, alive: Alive, seen: make(map[standingKey]standingSeen)}
 	if opts != nil && opts.Alive != nil {
 		g.alive = opts.Alive
 	}

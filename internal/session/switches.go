@@ -1,9 +1,13 @@
 package session
 
 import (
+	"crypto/hmac"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,17 +24,20 @@ type Switches struct {
 	Reason string    `json:"reason,omitzero"`
 	By     string    `json:"by,omitzero"`
 	At     time.Time `json:"at,omitzero"`
-	// Blocks is how many agents are blocked; a block that was deleted from
-	// the database is missed that way.
-	Blocks int64 `json:"blocks"`
-	// Version counts changes.
+	// Version is another random number after every change of a switch, a
+	// block, a policy in force or a session, and so never the same twice, not
+	// even for a change that was taken back.
 	Version int64 `json:"version"`
+
+	// blocks signs the list of blocked agents; a block that was deleted from
+	// the database, or given to another, is missed that way.
+	blocks []byte
 }
 
 const switchColumns = `killed, reason, set_by, set_at, blocks, version, mac`
 
 func (g *Registry) switchRow(s *Switches) *keyring.Row {
-	return g.keys.Row("switches").Bool(s.Kill).Text(s.Reason, s.By).Time(s.At).Int(s.Blocks, s.Version)
+	return g.keys.Row("switches").Bool(s.Kill).Text(s.Reason, s.By).Time(s.At).Bytes(s.blocks).Int(s.Version)
 }
 
 // Prepare makes the row of switches in a new database. In one that has been
@@ -49,8 +56,9 @@ func (g *Registry) Prepare(tx *store.Tx) error {
 	if used != 0 {
 		return fmt.Errorf("the row of switches is missing: %w", ErrForged)
 	}
-	_, err = tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, '', '', 0, 0, 0, $2)
-		ON CONFLICT (one) DO NOTHING`, false, g.switchRow(&Switches{}).Sum())
+	s := Switches{blocks: g.blockList(nil)}
+	_, err = tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, '', '', 0, $2, 0, $3)
+		ON CONFLICT (one) DO NOTHING`, false, s.blocks, g.switchRow(&s).Sum())
 	return err
 }
 
@@ -62,7 +70,7 @@ func (g *Registry) readSwitches(tx *store.Tx, lock string) (Switches, error) {
 	var at int64
 	var mac []byte
 	err := tx.QueryRow(`SELECT `+switchColumns+` FROM switches WHERE one = 1`+lock).
-		Scan(&s.Kill, &s.Reason, &s.By, &at, &s.Blocks, &s.Version, &mac)
+		Scan(&s.Kill, &s.Reason, &s.By, &at, &s.blocks, &s.Version, &mac)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, fmt.Errorf("switches: %w", ErrNotFound)
 	}
@@ -92,16 +100,21 @@ func (g *Registry) changeSwitches(tx *store.Tx, change func(*Switches)) error {
 }
 
 func (g *Registry) writeSwitches(tx *store.Tx, s Switches) error {
-	s.Version++
+	var version [8]byte
+	if _, err := io.ReadFull(g.keys.Random(), version[:]); err != nil {
+		return fmt.Errorf("switches: %w", err)
+	}
+	s.Version = int64(binary.BigEndian.Uint64(version[:]) >> 1)
 	_, err := tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, $2, $3, $4, $5, $6, $7)
 		ON CONFLICT (one) DO UPDATE SET killed = excluded.killed, reason = excluded.reason, set_by = excluded.set_by,
 		set_at = excluded.set_at, blocks = excluded.blocks, version = excluded.version, mac = excluded.mac`,
-		s.Kill, s.Reason, s.By, keyring.Micros(s.At), s.Blocks, s.Version, g.switchRow(&s).Sum())
+		s.Kill, s.Reason, s.By, keyring.Micros(s.At), s.blocks, s.Version, g.switchRow(&s).Sum())
 	return err
 }
 
 // SetKill throws the kill switch or releases it. Throwing it works whatever
-// became of the row, and makes it good again: people can look at what happened
+// became of the row, and takes the blocks as they are: when the database was
+// edited and everything stands still, people throw it, look at what happened,
 // and release it. Releasing is for approvers alone, which is the API's matter.
 func (g *Registry) SetKill(tx *store.Tx, on bool, by, reason string) error {
 	if err := checkWords(by, reason); err != nil {
@@ -112,8 +125,11 @@ func (g *Registry) SetKill(tx *store.Tx, on bool, by, reason string) error {
 		return err
 	}
 	s, err := g.readSwitches(tx, tx.ForUpdate())
-	if on && (errors.Is(err, ErrForged) || errors.Is(err, ErrNotFound)) {
-		err = tx.QueryRow(`SELECT count(*) FROM danger_block`).Scan(&s.Blocks)
+	if on && (err == nil || errors.Is(err, ErrForged) || errors.Is(err, ErrNotFound)) {
+		var blocks []Block
+		if blocks, err = g.Blocks(tx); err == nil {
+			s.blocks = g.blockList(blocks)
+		}
 	}
 	if err != nil {
 		return err
@@ -158,46 +174,68 @@ func (g *Registry) SetBlock(tx *store.Tx, agent, by, reason string) error {
 	if b.Agent == "" {
 		return fmt.Errorf("%w: a block needs an agent", ErrInvalid)
 	}
+	return g.changeBlocks(tx, func() error {
+		_, err := tx.Exec(`INSERT INTO danger_block (agent, reason, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (agent) DO NOTHING`, b.Agent, b.Reason, b.By, keyring.Micros(now), g.blockRow(b).Sum())
+		return err
+	})
+}
+
+// changeBlocks changes the list of blocks. One that is not as the gate left it
+// is not signed anew: that would make the edit good.
+func (g *Registry) changeBlocks(tx *store.Tx, change func() error) error {
 	s, err := g.readSwitches(tx, tx.ForUpdate())
 	if err != nil {
 		return err
 	}
-	n, err := tx.Exec(`INSERT INTO danger_block (agent, reason, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (agent) DO NOTHING`, b.Agent, b.Reason, b.By, keyring.Micros(now), g.blockRow(b).Sum())
-	if err != nil || n == 0 {
+	before, err := g.Blocks(tx)
+	if err != nil {
 		return err
 	}
-	s.Blocks++
+	if !hmac.Equal(g.blockList(before), s.blocks) {
+		return fmt.Errorf("danger blocks: %w", ErrForged)
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	after, err := g.Blocks(tx)
+	if err != nil {
+		return err
+	}
+	s.blocks = g.blockList(after)
 	store.Notify(tx, Topic, "block")
 	return g.writeSwitches(tx, s)
+}
+
+// blockList signs which agents are blocked. Blocks come in the order of their
+// names.
+func (g *Registry) blockList(blocks []Block) []byte {
+	row := g.keys.Row("blocks")
+	for i := range blocks {
+		row.Text(blocks[i].Agent)
+	}
+	return row.Sum()
 }
 
 // Unblock releases an agent; it works on a corrupt row too, since a person
 // looked at it. Like releasing the kill switch it is for approvers alone.
 func (g *Registry) Unblock(tx *store.Tx, agent string) error {
-	s, err := g.readSwitches(tx, tx.ForUpdate())
-	if err != nil {
+	return g.changeBlocks(tx, func() error {
+		n, err := tx.Exec(`DELETE FROM danger_block WHERE agent = $1`, AgentID(agent))
+		if err == nil && n == 0 {
+			err = fmt.Errorf("block on %s: %w", agent, ErrNotFound)
+		}
 		return err
-	}
-	n, err := tx.Exec(`DELETE FROM danger_block WHERE agent = $1`, AgentID(agent))
-	if err != nil {
-		return err
-	}
-	if n == 0 {
-		return fmt.Errorf("block on %s: %w", agent, ErrNotFound)
-	}
-	s.Blocks--
-	store.Notify(tx, Topic, "block")
-	return g.writeSwitches(tx, s)
+	})
 }
 
-// corrupt is the reason shown for a block whose row was edited.
+// corrupt is the reason given for a block whose row was edited.
 const corrupt = "the block's row was edited in the database; it blocks until an approver releases it"
 
 // Blocks lists the blocked agents by name. A row that was edited is listed as
 // such: it blocks.
 func (g *Registry) Blocks(tx *store.Tx) ([]Block, error) {
-	return store.All(tx, func(rows *store.Rows) (Block, error) {
+	blocks, err := store.All(tx, func(rows *store.Rows) (Block, error) {
 		var b Block
 		var at int64
 		var mac []byte
@@ -209,7 +247,10 @@ func (g *Registry) Blocks(tx *store.Tx) ([]Block, error) {
 			b.Reason = corrupt
 		}
 		return b, nil
-	}, `SELECT agent, reason, set_by, set_at, mac FROM danger_block ORDER BY agent`)
+	}, `SELECT agent, reason, set_by, set_at, mac FROM danger_block`)
+	// Sorted here: a database's order of names can change with its system's.
+	slices.SortFunc(blocks, func(a, b Block) int { return strings.Compare(a.Agent, b.Agent) })
+	return blocks, err
 }
 
 // Head is the policy in force in one scope.

@@ -104,8 +104,9 @@ func TestStanding(t *testing.T) {
 }
 
 // TestTamperedSwitchesStop is attack 2 for switches: every edit of a column,
-// every deletion of a row and every row added by hand stops, or changes
-// nothing, and never releases.
+// every deletion of a row and every row added by hand stops a gate that reads
+// it. One that knows how things stood before may go on by that, and never
+// releases what was stopped.
 func TestTamperedSwitchesStop(t *testing.T) {
 	t.Parallel()
 	storetest.Both(t, func(t *testing.T, s *store.Store) {
@@ -124,16 +125,29 @@ func TestTamperedSwitchesStop(t *testing.T) {
 		if st, err := h.standing(t, p); stops(st, err, policy) {
 			t.Fatalf("as it is: %+v, %v", st, err)
 		}
-		blocked := call.Principal{Agent: "codex", Session: se.ID}
+		var other *session.Session
+		h.write(t, func(tx *store.Tx) error {
+			o := own(t, "host-2")
+			o.Agent = "codex"
+			var err error
+			other, _, err = h.Open(tx, o)
+			return err
+		})
+		blocked := call.Principal{Agent: "codex", Session: other.ID}
 		tampered := func(name string, who call.Principal, edit func(tx *store.Tx) error) {
 			t.Helper()
+			before, errBefore := h.standing(t, who)
+			stopped := stops(before, errBefore, policy)
 			var st session.Standing
 			err := h.back(t, func(tx *store.Tx) error {
 				if err := edit(tx); err != nil {
 					t.Fatal(err)
 				}
-				var err error
-				st, err = h.CheckStanding(tx, who, scope)
+				before, err := h.CheckStanding(tx, who, scope)
+				if stopped && !stops(before, err, policy) {
+					t.Errorf("%s: %s was released: %+v", name, who.Agent, before)
+				}
+				st, err = session.New(h.keys, nil).CheckStanding(tx, who, scope)
 				return err
 			})
 			if !stops(st, err, policy) {
@@ -164,6 +178,17 @@ func TestTamperedSwitchesStop(t *testing.T) {
 		h.write(t, func(tx *store.Tx) error { return h.SetKill(tx, true, "ada", "fire") })
 		tampered("the kill switch is released by hand", p, edit(`UPDATE switches SET killed = $1`, false))
 
+		// What was deleted is not made good by the next block.
+		for name, change := range map[string]func(tx *store.Tx) error{
+			"a block":   func(tx *store.Tx) error { return h.SetBlock(tx, "gemini", "ada", "x") },
+			"a release": func(tx *store.Tx) error { return h.Unblock(tx, "codex") },
+		} {
+			if err := h.back(t, func(tx *store.Tx) error {
+				return errors.Join(edit(`DELETE FROM danger_block`)(tx), change(tx))
+			}); !errors.Is(err, session.ErrForged) {
+				t.Errorf("%s after the blocks were deleted: %v", name, err)
+			}
+		}
 		// A deleted row of switches does not come back released with a restart.
 		if err := h.back(t, func(tx *store.Tx) error {
 			return errors.Join(edit(`DELETE FROM switches`)(tx), h.Prepare(tx))
@@ -181,10 +206,14 @@ func TestTamperedSwitchesStop(t *testing.T) {
 	})
 }
 
-// spoil changes one column of all rows of a table.
+// spoil changes one column of a row.
 func spoil(tx *store.Tx, table, column string) error {
 	var v any
-	if err := tx.QueryRow(`SELECT ` + column + ` FROM ` + table).Scan(&v); err != nil {
+	where := ""
+	if table == "agent_session" {
+		where = " WHERE ref = 'host-1'"
+	}
+	if err := tx.QueryRow(`SELECT ` + column + ` FROM ` + table + where).Scan(&v); err != nil {
 		return err
 	}
 	switch w := v.(type) {
@@ -202,7 +231,7 @@ func spoil(tx *store.Tx, table, column string) error {
 	default:
 		return fmt.Errorf("a column of type %T", v)
 	}
-	_, err := tx.Exec(`UPDATE `+table+` SET `+column+` = $1`, v)
+	_, err := tx.Exec(`UPDATE `+table+` SET `+column+` = $1`+where, v)
 	return err
 }
 
@@ -368,6 +397,10 @@ func BenchmarkStanding(b *testing.B) {
 			}
 			b.Run("baseline", inside(func(tx *store.Tx) error { var n int; return tx.QueryRow(`SELECT 1`).Scan(&n) }))
 			b.Run("in a write", inside(func(tx *store.Tx) error { _, err := h.CheckStanding(tx, p, scope); return err }))
+			b.Run("in a write, after a switch", inside(func(tx *store.Tx) error {
+				_, err := session.New(h.keys, nil).CheckStanding(tx, p, scope)
+				return err
+			}))
 			b.Run("check session", inside(func(tx *store.Tx) error { _, err := h.Get(tx, se.ID); return err }))
 			b.Run("as a read", func(b *testing.B) {
 				for b.Loop() {

@@ -35,21 +35,30 @@ type analyzer struct {
 	base  int
 	fixed *Span
 
-	cur    int // index of the command effects are added to, or -1
-	seen   int // simple commands in the text
-	depth  int
-	spent  int
-	via    []string
-	remote int
+	cur  int // index of the command effects are added to, or -1
+	seen int // simple commands in the text
+	// expected is a guess at their number, to make room in one go.
+	expected int
+	depth    int
+	spent    int
+	via      []string
+	remote   int
 
 	loopAssigned map[string]bool
-	loopDirs     bool // a loop or function changes directory
-	anyDirs      bool // something changes directory
+	wordAssigned map[string]bool // names that are given something else than numbers
+	loopDirs     bool            // a loop or function changes directory
+	anyDirs      bool            // something changes directory
 	inFunc       *function
 	stdin        output
 	notedLimit   bool
-	hits         []hit
-	operands     []word
+
+	// hits, operands and words are stacks that every command pushes to and
+	// releases; args and effects are cut into pieces that the result keeps.
+	hits     []hit
+	operands []word
+	words    []word
+	args     []Arg
+	effects  []Effect
 }
 
 // output is what is known of what a command prints, or of what a command
@@ -69,11 +78,33 @@ type output struct {
 
 var parsers = sync.Pool{New: func() any { return syntax.NewParser() }}
 
+// analyzers keeps the stacks of finished analyses for the next ones.
+var analyzers = sync.Pool{New: func() any { return new(analyzer) }}
+
 // Analyze says what a command line would do.
 func Analyze(cmd string, opts Options) *Analysis {
 	a := newAnalyzer(opts)
 	a.run(cmd)
-	return a.out
+	return a.release()
+}
+
+// release gives the analyser back and returns the result.
+func (a *analyzer) release() *Analysis {
+	out := a.out
+	keep := analyzer{hits: emptied(a.hits), operands: emptied(a.operands), words: emptied(a.words)}
+	keep.st.log = emptied(a.st.log)
+	*a = keep
+	analyzers.Put(a)
+	return out
+}
+
+// emptied is a stack for the next analysis; one that grew large is left to
+// the collector.
+func emptied[T any](s []T) []T {
+	if cap(s) > 256 {
+		return nil
+	}
+	return s[:0]
 }
 
 func newAnalyzer(opts Options) *analyzer {
@@ -81,7 +112,9 @@ func newAnalyzer(opts Options) *analyzer {
 	if kb == nil {
 		kb = knowledge.Builtin()
 	}
-	a := &analyzer{kb: kb, opts: opts, world: opts.World, out: &Analysis{Complete: true, Dialect: opts.Dialect}, cur: -1}
+	a := analyzers.Get().(*analyzer)
+	a.kb, a.opts, a.world, a.cur = kb, opts, opts.World, -1
+	a.out = &Analysis{Complete: true, Dialect: opts.Dialect}
 	a.roots = opts.Workspace
 	if len(a.roots) == 0 && opts.Cwd != "" {
 		a.roots = []string{opts.Cwd}
@@ -108,9 +141,38 @@ func (a *analyzer) run(cmd string) {
 	a.finish()
 }
 
+// survey looks over a text once before it is parsed: how many commands it may
+// have, and whether there are loops or functions in it.
+func survey(text string) (commands int, loops bool) {
+	commands = 1
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case ';', '|', '\n', '`':
+			commands++
+		case '(':
+			commands++
+			loops = loops || strings.HasPrefix(text[i:], "()") || strings.HasPrefix(text[i:], "((")
+		case '&':
+			if i > 0 && text[i-1] != '>' {
+				commands++
+			}
+			i++
+		case 'd':
+			loops = loops || strings.HasPrefix(text[i:], "done")
+		case 'f':
+			loops = loops || strings.HasPrefix(text[i:], "function")
+		}
+	}
+	return min(commands, 16), loops
+}
+
 // script parses a text and follows it. If it does not parse, what came before
 // the error is followed, and the rest is searched piece by piece.
 func (a *analyzer) script(text string) {
+	commands, loops := survey(text)
+	if a.expected == 0 {
+		a.expected = commands
+	}
 	p := parsers.Get().(*syntax.Parser)
 	lang := a.variant()
 	if lang != syntax.LangBash {
@@ -118,7 +180,9 @@ func (a *analyzer) script(text string) {
 	}
 	file, err := p.Parse(strings.NewReader(text), "")
 	if err == nil {
-		a.collectLoops(file, text)
+		if loops {
+			a.collectLoops(file)
+		}
 		a.stmts(file.Stmts)
 	} else {
 		a.incomplete(NoteParse, "does not parse: "+err.Error(), Span{a.base, a.base + len(text)})
@@ -170,7 +234,7 @@ func (a *analyzer) nested(code string, at int, span Span) {
 		a.limit("code is nested too deeply", span)
 		return
 	}
-	base, fixed, loops := a.base, a.fixed, a.loopAssigned
+	base, fixed, loops, words := a.base, a.fixed, a.loopAssigned, a.wordAssigned
 	if at >= 0 {
 		a.base, a.fixed = at, nil
 	} else {
@@ -179,7 +243,12 @@ func (a *analyzer) nested(code string, at int, span Span) {
 	a.depth++
 	a.script(code)
 	a.depth--
-	a.base, a.fixed, a.loopAssigned = base, fixed, loops
+	if words != nil {
+		for name := range a.wordAssigned {
+			words[name] = true
+		}
+	}
+	a.base, a.fixed, a.loopAssigned, a.wordAssigned = base, fixed, loops, words
 }
 
 // spend counts text the analysis produces; past the bound nothing more is
@@ -238,6 +307,15 @@ func (a *analyzer) add(e Effect) {
 	if len(c.Effects) >= maxEffects && e.Class < ClassDestructive {
 		a.limit("a command has more than 1024 effects", e.Span)
 		return
+	}
+	if c.Effects == nil {
+		// Most commands have one or two: cut room for two from a larger piece.
+		if cap(a.effects)-len(a.effects) < 2 {
+			a.effects = make([]Effect, 0, max(2, 2*a.expected))
+		}
+		n := len(a.effects)
+		a.effects = a.effects[:n+2]
+		c.Effects = a.effects[n : n : n+2]
 	}
 	c.Effects = append(c.Effects, e)
 }

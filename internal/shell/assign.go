@@ -49,18 +49,18 @@ func (a *analyzer) assign(as *syntax.Assign, lasting bool) {
 	}
 	a.assigns(name, a.span(as))
 	if lasting {
-		a.st.set(name, v)
+		a.setVar(name, v)
 	}
 }
 
 func (a *analyzer) wordValue(w *word) *value {
 	switch {
-	case w.known && w.alts != nil:
-		return &value{alts: w.alts}
+	case w.known && w.values() != nil:
+		return &value{alts: w.values()}
 	case w.known:
 		return &value{alts: []string{w.text}}
 	case w.listing:
-		return &value{listing: true, root: w.root}
+		return &value{listing: true, root: w.listRoot()}
 	case w.plain && w.text == "":
 		return &value{plain: true, number: w.number}
 	}
@@ -115,7 +115,7 @@ func (a *analyzer) declClause(d *syntax.DeclClause) {
 		names++
 		a.assign(as, true)
 		if evaluated && as.Name != nil {
-			a.st.set(as.Name.Value, nil)
+			a.setVar(as.Name.Value, nil)
 		}
 	}
 	if evaluated || d.Variant.Value == "nameref" {
@@ -145,6 +145,6 @@ func (a *analyzer) declWord(w *word) {
 	}
 	a.assigns(n.text, w.span)
 	if ok && syntax.ValidName(n.text) {
-		a.st.set(n.text, &value{alts: []string{val}})
+		a.setVar(n.text, &value{alts: []string{val}})
 	}
 }

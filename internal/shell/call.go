@@ -26,10 +26,11 @@ func (a *analyzer) call(s *syntax.Stmt, c *syntax.CallExpr) output {
 	for _, as := range c.Assigns {
 		a.assign(as, false)
 	}
-	args := make([]word, 0, len(c.Args)+1)
+	stack := len(a.words)
 	for _, w := range c.Args {
-		args = a.fields(args, w)
+		a.words = a.fields(a.words, w)
 	}
+	args := a.words[stack:len(a.words):len(a.words)]
 	saved := a.stdin
 	if len(s.Redirs) > 0 {
 		if in, ok := a.redirects(s.Redirs, noOutput(args)); ok {
@@ -37,7 +38,7 @@ func (a *analyzer) call(s *syntax.Stmt, c *syntax.CallExpr) output {
 		}
 	}
 	out := a.alternatives(args)
-	a.stdin, a.cur = saved, outer
+	a.stdin, a.cur, a.words = saved, outer, a.words[:stack]
 	if redirectsStdout(s.Redirs) {
 		return output{}
 	}
@@ -51,6 +52,9 @@ func noOutput(args []word) bool {
 
 // begin starts a new command; effects go to it until the caller restores cur.
 func (a *analyzer) begin(span Span) {
+	if a.out.Commands == nil {
+		a.out.Commands = make([]Command, 0, a.expected)
+	}
 	a.out.Commands = append(a.out.Commands, Command{Span: span, Via: a.via, Remote: a.remote > 0})
 	a.cur = len(a.out.Commands) - 1
 }
@@ -60,7 +64,7 @@ func (a *analyzer) begin(span Span) {
 func (a *analyzer) alternatives(args []word) output {
 	total := 1
 	for i := range args {
-		if n := len(args[i].alts); n > 1 {
+		if n := len(args[i].values()); n > 1 {
 			total *= n
 			if total > maxAlternatives {
 				break
@@ -72,8 +76,8 @@ func (a *analyzer) alternatives(args []word) output {
 	}
 	if total > maxAlternatives || !a.spend(total*len(args)*16) {
 		for i := range args {
-			if len(args[i].alts) > 1 {
-				args[i].known, args[i].text, args[i].alts = false, "", nil
+			if len(args[i].values()) > 1 {
+				args[i].known, args[i].text, args[i].rare = false, "", nil
 			}
 		}
 		return a.dispatch(args)
@@ -86,8 +90,8 @@ func (a *analyzer) alternatives(args []word) output {
 		one := slices.Clone(args)
 		rest := n
 		for i := range one {
-			if k := len(one[i].alts); k > 1 {
-				one[i].text, one[i].alts = one[i].alts[rest%k], nil
+			if k := len(one[i].values()); k > 1 {
+				one[i].text, one[i].rare = one[i].values()[rest%k], nil
 				rest /= k
 			}
 		}
@@ -177,11 +181,15 @@ func (a *analyzer) pathsOfUnknown(args []word) {
 
 // fillArgs copies the words into the facts.
 func (a *analyzer) fillArgs(args []word) {
-	out := make([]Arg, len(args)-1)
-	for i := range out {
-		out[i] = args[i+1].arg()
+	n := len(args) - 1
+	if cap(a.args)-len(a.args) < n {
+		a.args = make([]Arg, 0, max(2*a.expected+2, n))
 	}
-	a.out.Commands[a.cur].Args = out
+	start := len(a.args)
+	for i := range n {
+		a.args = append(a.args, args[i+1].arg())
+	}
+	a.out.Commands[a.cur].Args = a.args[start : start+n : start+n]
 }
 
 func (a *analyzer) unknown(span Span, why string) {

@@ -16,7 +16,7 @@ type row struct {
 	Class string `json:"class"`
 }
 
-func readRows(t *testing.T, name string) []row {
+func readRows(t testing.TB, name string) []row {
 	t.Helper()
 	f, err := os.Open(name)
 	if err != nil {

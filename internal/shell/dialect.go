@@ -56,18 +56,21 @@ func foreignDialect(text string, given Dialect) (Dialect, string) {
 		return given, "text for " + given.String() + " is not analysed"
 	}
 	first := strings.TrimLeft(text, " \t\n(&")
-	for _, w := range powerShellWords {
-		if strings.HasPrefix(first, w) {
-			return PowerShell, "looks like PowerShell"
-		}
+	if first == "" {
+		return given, ""
 	}
-	for _, w := range zshWords {
-		if strings.HasPrefix(first, w) {
-			return Zsh, "looks like zsh"
+	if c := first[0]; c >= 'A' && c <= '[' || c == '$' {
+		for _, w := range powerShellWords {
+			if strings.HasPrefix(first, w) {
+				return PowerShell, "looks like PowerShell"
+			}
 		}
-	}
-	if strings.Contains(text, "${(") {
-		return Zsh, "uses zsh expansion flags"
+	} else {
+		for _, w := range zshWords {
+			if w[0] == c && strings.HasPrefix(first, w) {
+				return Zsh, "looks like zsh"
+			}
+		}
 	}
 	return given, ""
 }

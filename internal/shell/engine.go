@@ -48,7 +48,7 @@ func (p *parsed) find(names ...string) *hit {
 
 // parser sorts words into options and operands.
 type parser struct {
-	*parsed
+	parsed
 	style  knowledge.Style
 	spec   *knowledge.Spec
 	parent *knowledge.Spec // whose options count, too
@@ -58,12 +58,12 @@ type parser struct {
 // parse sorts the words from index from on. If the spec has subcommands it
 // stops at the first operand.
 func (a *analyzer) parse(style knowledge.Style, spec, parent *knowledge.Spec, args []word, from int) parsed {
-	res := parsed{a: a, hit0: len(a.hits), op0: len(a.operands), sub: -1, dashes: -1, next: len(args)}
-	ps := parser{parsed: &res, style: style, spec: spec, parent: parent, args: args}
+	ps := parser{style: style, spec: spec, parent: parent, args: args}
+	ps.parsed = parsed{a: a, hit0: len(a.hits), op0: len(a.operands), sub: -1, dashes: -1, next: len(args)}
 	subs := spec.HasSubs()
 	if style == knowledge.StyleNone && !subs {
 		a.operands = append(a.operands, args[from:]...)
-		return res
+		return ps.parsed
 	}
 	for i := from; i < len(args); i++ {
 		w := &args[i]
@@ -72,27 +72,27 @@ func (a *analyzer) parse(style knowledge.Style, spec, parent *knowledge.Spec, ar
 		}
 		if !isOption(w, spec) || style == knowledge.StyleNone {
 			if subs {
-				res.sub, res.next = i, i+1
-				return res
+				ps.sub, ps.next = i, i+1
+				return ps.parsed
 			}
 			a.operands = append(a.operands, *w)
 			if style == knowledge.StylePOSIX {
 				a.operands = append(a.operands, args[i+1:]...)
-				return res
+				return ps.parsed
 			}
 			continue
 		}
 		if w.known && w.text == "--" {
-			res.dashes = len(a.operands) - res.op0
+			ps.dashes = len(a.operands) - ps.op0
 			a.operands = append(a.operands, args[i+1:]...)
-			return res
+			return ps.parsed
 		}
 		if w.glob {
 			a.unknown(w.span, "an option that is a pattern")
 		}
 		i = ps.option(i)
 	}
-	return res
+	return ps.parsed
 }
 
 // certain says that a word that is not known is no option.
@@ -140,10 +140,11 @@ func (ps *parser) option(i int) int {
 		}
 		return ps.take(i, o, val, attached)
 	}
-	if o := ps.lookup(t); o != nil && len(t) > 2 {
-		return ps.take(i, o, "", false)
-	}
-	if len(t) > 2 {
+	words := ps.spec.Words || ps.parent != nil && ps.parent.Words
+	if len(t) > 2 && words {
+		if o := ps.lookup(t); o != nil {
+			return ps.take(i, o, "", false)
+		}
 		// -name=value, for tables that list -name in one piece.
 		if name, val, ok := strings.Cut(t, "="); ok && len(name) > 2 {
 			if o := ps.lookup(name); o != nil {
@@ -286,14 +287,14 @@ func (ps *parser) strange(i int, name string, attached bool) int {
 // any records options the table accepts without knowing them, so that its
 // conditions can ask for them.
 func (ps *parser) any(w *word, name string) {
-	if ps.style == knowledge.StyleSingle || strings.HasPrefix(name, "--") || len(name) == 2 {
+	if ps.style == knowledge.StyleSingle || strings.HasPrefix(name, "--") {
 		ps.add(&knowledge.Option{Name: name}, word{span: w.span}, false)
 		return
 	}
 	for j := 1; j < len(name); j++ {
 		o := ps.spec.Short(name[j])
 		if o == nil {
-			o = &knowledge.Option{Name: "-" + name[j:j+1]}
+			o = knowledge.Unlisted(name[j])
 		}
 		ps.add(o, word{span: w.span}, false)
 	}

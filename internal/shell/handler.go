@@ -123,7 +123,7 @@ func (a *analyzer) scriptFile(w *word) {
 
 // enter changes the working directory of one command.
 func (a *analyzer) enter(w *word) {
-	if !w.known || w.glob || w.alts != nil {
+	if !w.known || w.glob || w.values() != nil {
 		a.st.cwd = directory{lost: true}
 		return
 	}
@@ -164,7 +164,7 @@ func (a *analyzer) contact(w *word, p *knowledge.Program) {
 		e := e
 		if strings.HasPrefix(text, "file:") {
 			f := *w
-			f.text, f.alts = strings.TrimPrefix(text, "file://"), nil
+			f.text, f.rare = strings.TrimPrefix(text, "file://"), nil
 			a.readPath(&f, false)
 			return
 		}

@@ -68,7 +68,7 @@ func (a *analyzer) handleSource(args []word) {
 	}
 	a.scriptFile(&args[1])
 	for name := range a.st.vars {
-		a.st.vars[name] = nil
+		a.setVar(name, nil)
 	}
 	a.st.cwd = directory{lost: true}
 }
@@ -223,7 +223,7 @@ func (a *analyzer) handlePrintf(args []word) output {
 		a.varName(&name)
 		if name.known && syntax.ValidName(name.text) {
 			a.assigns(name.text, name.span)
-			a.st.set(name.text, nil)
+			a.setVar(name.text, nil)
 		}
 		out.given = false
 	}
@@ -267,7 +267,7 @@ func (a *analyzer) handleRead(p *knowledge.Program, args []word) {
 			if a.stdin.listing {
 				v = &value{listing: true, root: a.stdin.root}
 			}
-			a.st.set(w.text, v)
+			a.setVar(w.text, v)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 	name := p.Param.Value
 	if !p.Length && !b.tests(p) && a.kb.SecretVariable(name) {
 		if _, set := a.st.vars[name]; !set {
-			b.cur.secret = name
+			b.cur.setRare(func(r *rare) { r.secret = name })
 		}
 	}
 	switch {
@@ -108,7 +108,8 @@ func (b *builder) variable(name string, quoted bool) {
 	case v != nil && v.listing:
 		alone := b.cur.known && b.text.Len() == 0 && b.alts == nil
 		b.unknown()
-		b.cur.listing, b.cur.root = alone, v.root
+		b.cur.listing = alone
+		b.cur.setRare(func(r *rare) { r.root = v.root })
 	case !v.known():
 		b.unknownParam(quoted)
 	case quoted:
@@ -163,7 +164,7 @@ func (b *builder) paramExp(p *syntax.ParamExp, quoted bool) {
 			return
 		}
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		a.st.set(p.Param.Value, nil)
+		a.setVar(p.Param.Value, nil)
 		a.assigns(p.Param.Value, a.span(p))
 	case syntax.OtherParamOps:
 		if p.Exp.Word != nil && strings.ContainsAny(p.Exp.Word.Lit(), "P") {
@@ -233,11 +234,14 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr) {
 	switch x := x.(type) {
 	case nil:
 	case *syntax.BinaryArithm:
-		a.arithmetic(x.X)
+		target := assignedName(x)
+		if target == "" || x.Op != syntax.Assgn {
+			a.arithmetic(x.X) // a plain assignment does not look at the old value
+		}
 		a.arithmetic(x.Y)
-		if w, ok := x.X.(*syntax.Word); ok && assignOps[x.Op] {
-			a.st.set(w.Lit(), &value{plain: true, number: true})
-			a.assigns(w.Lit(), a.span(x))
+		if target != "" {
+			a.setVar(target, &value{plain: true, number: true})
+			a.assigns(target, a.span(x))
 		}
 	case *syntax.UnaryArithm:
 		a.arithmetic(x.X)
@@ -248,6 +252,14 @@ func (a *analyzer) arithmetic(x syntax.ArithmExpr) {
 	case *syntax.Word:
 		a.arithmeticWord(x)
 	}
+}
+
+// assignedName is the variable an arithmetic assignment sets: always a number.
+func assignedName(x *syntax.BinaryArithm) string {
+	if w, ok := x.X.(*syntax.Word); ok && assignOps[x.Op] && syntax.ValidName(w.Lit()) {
+		return w.Lit()
+	}
+	return ""
 }
 
 var assignOps = map[syntax.BinAritOperator]bool{

@@ -97,11 +97,11 @@ func cleanPath(p string) string {
 
 // each calls f for every value a word may have.
 func (w *word) each(f func(text string)) {
-	if w.alts == nil {
+	if w.rare == nil || w.rare.alts == nil {
 		f(w.text)
 		return
 	}
-	for _, t := range w.alts {
+	for _, t := range w.rare.alts {
 		f(t)
 	}
 }
@@ -113,7 +113,7 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 	}
 	if w.listing {
 		a.add(Effect{Kind: KindRead, Class: ClassSafe, Span: w.span, Why: "reads files below",
-			Path: Path{Raw: w.root, Value: w.root, Known: true, Glob: true, Scope: a.scope(w.root, knowledge.Tags{})}})
+			Path: Path{Raw: w.listRoot(), Value: w.listRoot(), Known: true, Glob: true, Scope: a.scope(w.listRoot(), knowledge.Tags{})}})
 		return
 	}
 	w.each(func(text string) {
@@ -225,8 +225,8 @@ func (a *analyzer) movedPath(w *word) {
 
 // secretUse records that the value of a credential variable is used.
 func (a *analyzer) secretUse(w *word) {
-	if w.secret != "" {
-		a.add(Effect{Kind: KindRead, Class: ClassUnknown, Secret: true, Span: w.span, Why: "shows the variable " + w.secret})
-		w.secret = ""
+	if name := w.credential(); name != "" {
+		a.add(Effect{Kind: KindRead, Class: ClassUnknown, Secret: true, Span: w.span, Why: "shows the variable " + name})
+		w.setRare(func(r *rare) { r.secret = "" })
 	}
 }

@@ -16,7 +16,7 @@ func (a *analyzer) redirects(list []*syntax.Redirect, bare bool) (in output, ok 
 		case syntax.WordHdoc:
 			w := a.one(r.Word)
 			a.secretUse(&w)
-			in, ok = output{given: true, known: w.known && w.alts == nil, text: w.text, span: w.span, at: w.at}, true
+			in, ok = output{given: true, known: w.known && w.values() == nil, text: w.text, span: w.span, at: w.at}, true
 		case syntax.RdrIn:
 			w := a.one(r.Word)
 			a.readPath(&w, false)

@@ -234,6 +234,9 @@ func (a *analyzer) outputOf(spec *knowledge.Spec, root string, ps *parsed) outpu
 // listable says that files below a directory may be read without looking at
 // each name: it is not one where credentials are kept.
 func (a *analyzer) listable(root string) bool {
+	if d := a.st.cwd; root == "." && d.abs == "" && d.rel == "" && !d.lost {
+		return true // the directory the command starts in
+	}
 	r := a.resolve(&word{text: root, known: true}, root)
 	switch r.where {
 	case ScopeHome, ScopeSystem, ScopeDevice, ScopeUnknown:
@@ -270,7 +273,8 @@ func (a *analyzer) commandOperand(p *knowledge.Program, spec *knowledge.Spec, ar
 func (a *analyzer) moreOperands(span Span) word {
 	w := word{span: span, at: -1, multi: true}
 	if a.stdin.listing {
-		w.listing, w.root = true, a.stdin.root
+		w.listing = true
+		w.setRare(func(r *rare) { r.root = a.stdin.root })
 	}
 	return w
 }

@@ -144,13 +144,25 @@ func inside(rel string) bool {
 	return !strings.HasPrefix(rel, "/") && !strings.HasPrefix(rel, "~") && rel != ".." && !strings.HasPrefix(rel, "../")
 }
 
+// setVar assigns, and remembers which names were given something else than a number.
+func (a *analyzer) setVar(name string, v *value) {
+	if a.wordAssigned != nil && (v == nil || !v.number && !allNumbers(v.alts)) {
+		a.wordAssigned[name] = true
+	}
+	a.st.set(name, v)
+}
+
 // lookup finds the value of a variable as far as it is known here. In a
 // function only what the function itself assigned is known, because the call
 // may stand anywhere.
 func (a *analyzer) lookup(name string) *value {
-	v := a.st.vars[name]
+	v, set := a.st.vars[name]
 	if v != nil && v.loop != a.st.loop && (a.inFunc != nil || a.loopAssigned[name]) {
-		return nil
+		v = nil
+	}
+	if v == nil && set && a.wordAssigned != nil && !a.wordAssigned[name] && a.inFunc == nil {
+		// Whichever assignment it was, it was of a number.
+		return &value{plain: true, number: true}
 	}
 	return v
 }

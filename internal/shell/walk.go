@@ -1,8 +1,6 @@
 package shell
 
 import (
-	"strings"
-
 	"mvdan.cc/sh/v3/syntax"
 )
 
@@ -234,7 +232,7 @@ func (a *analyzer) forClause(c *syntax.ForClause) {
 			v = nil // the positional parameters
 		}
 		a.loop(func() {
-			a.st.set(l.Name.Value, v)
+			a.setVar(l.Name.Value, v)
 			a.assigns(l.Name.Value, a.span(l))
 			a.stmts(c.Do)
 		})
@@ -253,9 +251,9 @@ func (a *analyzer) forClause(c *syntax.ForClause) {
 
 // counter marks the variable a C-style loop counts with as a number.
 func (a *analyzer) counter(x syntax.ArithmExpr) {
-	if b, ok := x.(*syntax.BinaryArithm); ok && assignOps[b.Op] {
-		if w, ok := b.X.(*syntax.Word); ok && syntax.ValidName(w.Lit()) {
-			a.st.set(w.Lit(), &value{plain: true, number: true})
+	if b, ok := x.(*syntax.BinaryArithm); ok {
+		if name := assignedName(b); name != "" {
+			a.setVar(name, &value{plain: true, number: true})
 		}
 	}
 }
@@ -265,13 +263,13 @@ func iterValue(items []word) *value {
 	if len(items) == 0 {
 		return nil
 	}
-	v := &value{plain: true, number: true, listing: true, root: items[0].root}
+	v := &value{plain: true, number: true, listing: true, root: items[0].listRoot()}
 	total := 0
 	for i := range items {
 		w := &items[i]
 		v.plain = v.plain && w.plain
 		v.number = v.number && w.number
-		v.listing = v.listing && w.listing && w.root == v.root
+		v.listing = v.listing && w.listing && w.listRoot() == v.root
 		if !w.known {
 			total = maxAlternatives + 1
 			continue
@@ -279,8 +277,8 @@ func iterValue(items []word) *value {
 		if w.glob {
 			v.glob = true
 		}
-		if w.alts != nil {
-			v.alts = append(v.alts, w.alts...)
+		if w.values() != nil {
+			v.alts = append(v.alts, w.values()...)
 		} else {
 			v.alts = append(v.alts, w.text)
 		}
@@ -324,14 +322,10 @@ func (a *analyzer) funcDecl(c *syntax.FuncDecl) {
 
 // collectLoops gathers the names that loops and functions assign, once for
 // the whole text, so that a loop need not be searched for each of them.
-func (a *analyzer) collectLoops(file *syntax.File, text string) {
-	if !strings.Contains(text, "done") && !strings.Contains(text, "()") && !strings.Contains(text, "function") &&
-		!strings.Contains(text, "((") {
-		return
-	}
-	assigned := map[string]bool{}
+func (a *analyzer) collectLoops(file *syntax.File) {
+	assigned, words := map[string]bool{}, map[string]bool{}
 	for name := range a.loopAssigned {
-		assigned[name] = true
+		assigned[name], words[name] = true, true
 	}
 	depth := 0
 	var depths []bool
@@ -349,20 +343,28 @@ func (a *analyzer) collectLoops(file *syntax.File, text string) {
 			enters = true
 		case *syntax.ForClause:
 			enters = true
-			if it, ok := n.Loop.(*syntax.WordIter); ok && depth > 0 {
-				assigned[it.Name.Value] = true
+			if it, ok := n.Loop.(*syntax.WordIter); ok {
+				words[it.Name.Value] = true
+				if depth > 0 {
+					assigned[it.Name.Value] = true
+				}
 			}
 		case *syntax.Assign:
-			if depth > 0 && n.Name != nil {
-				assigned[n.Name.Value] = true
+			if n.Name != nil {
+				if !numericAssign(n) {
+					words[n.Name.Value] = true
+				}
+				if depth > 0 {
+					assigned[n.Name.Value] = true
+				}
 			}
 		case *syntax.CallExpr:
 			if len(n.Args) > 0 {
-				a.collectBuiltin(n, assigned, depth > 0)
+				a.collectBuiltin(n, assigned, words, depth > 0)
 			}
 		case *syntax.BinaryArithm:
-			if w, ok := n.X.(*syntax.Word); ok && depth > 0 && assignOps[n.Op] {
-				assigned[w.Lit()] = true
+			if name := assignedName(n); name != "" && depth > 0 {
+				assigned[name] = true
 			}
 		}
 		if enters {
@@ -371,14 +373,26 @@ func (a *analyzer) collectLoops(file *syntax.File, text string) {
 		depths = append(depths, enters)
 		return true
 	})
-	a.loopAssigned = assigned
+	a.loopAssigned, a.wordAssigned = assigned, words
+}
+
+// numericAssign recognises x=1 and x=$((…)).
+func numericAssign(n *syntax.Assign) bool {
+	if n.Value == nil || n.Append || n.Index != nil || len(n.Value.Parts) != 1 {
+		return false
+	}
+	if _, ok := n.Value.Parts[0].(*syntax.ArithmExp); ok {
+		return true
+	}
+	return isNumber(n.Value.Lit())
 }
 
 // collectBuiltin notices the builtins that assign or change directory.
-func (a *analyzer) collectBuiltin(n *syntax.CallExpr, assigned map[string]bool, inLoop bool) {
+func (a *analyzer) collectBuiltin(n *syntax.CallExpr, assigned, words map[string]bool, inLoop bool) {
 	switch n.Args[0].Lit() {
 	case "read", "printf", "mapfile", "readarray", "getopts":
 		for _, w := range n.Args[1:] {
+			words[w.Lit()] = true
 			if inLoop {
 				assigned[w.Lit()] = true
 			}

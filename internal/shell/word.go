@@ -25,17 +25,44 @@ type word struct {
 	number bool
 	// listing says that the field is the name of a file below root.
 	listing bool
-	root    string
 	// stream says that the field is a process substitution.
 	stream bool
 	// quoted says that some of it was quoted.
 	quoted bool
+	*rare
+}
+
+// rare is what few words have; it is kept apart because words are copied a lot.
+type rare struct {
+	// root is where a listed file is.
+	root string
 	// secret names a variable in it whose value is likely a credential.
 	secret string
 	// alts are all the values the field may have, if there are several that
 	// are known; text is the first.
 	alts []string
 }
+
+// noneRare is the rare part of most words. It is never written to.
+var noneRare = &rare{}
+
+func (w *word) rareParts() *rare {
+	if w.rare == nil {
+		return noneRare
+	}
+	return w.rare
+}
+
+// setRare changes the rare part of this word alone.
+func (w *word) setRare(f func(*rare)) {
+	r := *w.rareParts()
+	f(&r)
+	w.rare = &r
+}
+
+func (w *word) values() []string   { return w.rareParts().alts }
+func (w *word) listRoot() string   { return w.rareParts().root }
+func (w *word) credential() string { return w.rareParts().secret }
 
 func (w *word) arg() Arg {
 	return Arg{Text: w.text, Known: w.known, Glob: w.glob, Span: w.span}
@@ -61,10 +88,8 @@ func (a *analyzer) span(n syntax.Node) Span {
 // fields expands a word the way the shell does before it runs a command.
 func (a *analyzer) fields(dst []word, w *syntax.Word) []word {
 	if len(w.Parts) == 1 {
-		if lit, ok := w.Parts[0].(*syntax.Lit); ok {
-			if f, ok := a.plainLiteral(lit); ok {
-				return append(dst, f)
-			}
+		if f, ok := a.plainPart(w.Parts[0]); ok {
+			return append(dst, f)
 		}
 	}
 	if hasBrace(w) {
@@ -76,7 +101,38 @@ func (a *analyzer) fields(dst []word, w *syntax.Word) []word {
 	return a.expandField(dst, w)
 }
 
-// plainLiteral is the short way for the most common words.
+// plainPart is the short way for the most common words: a bare literal, or
+// one in quotes without anything to expand.
+func (a *analyzer) plainPart(p syntax.WordPart) (word, bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		return a.plainLiteral(p)
+	case *syntax.SglQuoted:
+		if p.Dollar {
+			break
+		}
+		f := word{text: p.Value, known: true, quoted: true, span: a.span(p), at: -1}
+		if a.fixed == nil {
+			f.at = f.span.Start + 1
+		}
+		return f, true
+	case *syntax.DblQuoted:
+		if p.Dollar || len(p.Parts) != 1 {
+			break
+		}
+		lit, ok := p.Parts[0].(*syntax.Lit)
+		if !ok || strings.IndexByte(lit.Value, '\\') >= 0 {
+			break
+		}
+		f := word{text: lit.Value, known: true, quoted: true, span: a.span(p), at: -1}
+		if a.fixed == nil && int(lit.End().Offset())-int(lit.Pos().Offset()) == len(lit.Value) {
+			f.at = f.span.Start + 1
+		}
+		return f, true
+	}
+	return word{}, false
+}
+
 func (a *analyzer) plainLiteral(lit *syntax.Lit) (word, bool) {
 	v := lit.Value
 	for i := 0; i < len(v); i++ {
@@ -137,7 +193,8 @@ func (b *builder) finish(dst []word) []word {
 		}
 		return append(dst, b.cur)
 	}
-	b.cur.text, b.cur.alts = b.alts[0], b.alts
+	b.cur.text = b.alts[0]
+	b.cur.setRare(func(r *rare) { r.alts = b.alts })
 	return append(dst, b.cur)
 }
 
@@ -346,7 +403,8 @@ func (b *builder) substitution(p *syntax.CmdSubst, quoted bool) {
 	case out.listing:
 		alone := b.cur.known && b.text.Len() == 0 && b.alts == nil
 		b.unknown()
-		b.cur.listing, b.cur.root = alone, out.root
+		b.cur.listing = alone
+		b.cur.setRare(func(r *rare) { r.root = out.root })
 	default:
 		b.unknown()
 	}
@@ -358,6 +416,11 @@ func (a *analyzer) one(w *syntax.Word) word {
 	if w == nil {
 		return word{known: true, at: -1}
 	}
+	if len(w.Parts) == 1 {
+		if f, ok := a.plainPart(w.Parts[0]); ok {
+			return f
+		}
+	}
 	b := builder{a: a, whole: true}
 	b.cur = word{known: true, span: a.span(w), at: -1}
 	for i, p := range w.Parts {
@@ -365,7 +428,8 @@ func (a *analyzer) one(w *syntax.Word) word {
 	}
 	b.cur.text = b.text.String()
 	if b.alts != nil {
-		b.cur.text, b.cur.alts = b.alts[0], b.alts
+		b.cur.text = b.alts[0]
+		b.cur.setRare(func(r *rare) { r.alts = b.alts })
 	}
 	return b.cur
 }

@@ -144,9 +144,11 @@ func (r *readers) take(ctx context.Context) (se *session, fresh bool, err error)
 	}
 }
 
-// end takes a session back. The rollback ignores the caller's context, which may be why the read ended.
+// end takes a session back. The rollback does not use the caller's context, which may be why the read ended.
 func (r *readers) end(se *session) {
-	if err := se.control(context.Background(), "ROLLBACK"); err != nil {
+	ctx, cancel := r.dialect.groupContext()
+	defer cancel()
+	if err := se.control(ctx, "ROLLBACK"); err != nil {
 		r.discard(se)
 		return
 	}

@@ -28,10 +28,10 @@ func (d *sqliteDialect) connectors() (write, read driver.Connector, err error) {
 	if err := createPrivate(path); err != nil {
 		return nil, nil, err
 	}
-	if write, err = sqlite.NewConnector(d.dsn(path, "_txlock=immediate")); err != nil {
+	if write, err = sqlite.NewConnector(d.dsn(path, "_txlock=immediate&_pragma=cache_size(-16384)")); err != nil {
 		return nil, nil, err
 	}
-	read, err = sqlite.NewConnector(d.dsn(path, "_query_only=1"))
+	read, err = sqlite.NewConnector(d.dsn(path, "_query_only=1&_pragma=cache_size(-8192)"))
 	return write, read, err
 }
 
@@ -50,7 +50,7 @@ func createPrivate(path string) error {
 func (d *sqliteDialect) dsn(path, extra string) string {
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()}
 	return fmt.Sprintf("%s?_busy_timeout=%d&_journal_mode=WAL&_synchronous=FULL&_foreign_keys=1&_dqs=0"+
-		"&_pragma=recursive_triggers(1)&_pragma=cache_size(-16384)&%s", file.String(), d.opts.LockWait.Milliseconds(), extra)
+		"&_pragma=recursive_triggers(1)&%s", file.String(), d.opts.LockWait.Milliseconds(), extra)
 }
 
 func (d *sqliteDialect) beginWrite() string { return "BEGIN IMMEDIATE" }

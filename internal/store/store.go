@@ -148,6 +148,9 @@ func (s *Store) Node() string { return s.opts.Node }
 // Dialect says which database this is.
 func (s *Store) Dialect() Dialect { return s.dialect.name() }
 
+// Queued says how many writes wait.
+func (s *Store) Queued() int { return len(s.writer.queue) }
+
 // Read runs fn on a snapshot that no write changes and that changes nothing. Writers do not hold it up. The context
 // bounds every statement of fn.
 func (s *Store) Read(ctx context.Context, fn func(*Tx) error) error {

@@ -133,8 +133,7 @@ function request({ state, text }) {
   for (const b of $$("#edit button")) b.disabled = true;
 }
 
-// The feed keeps still while it is paused, read or pointed at; what came
-// meanwhile is counted on the pill.
+// The feed keeps still while it is paused, read or pointed at; the pill counts.
 const feed = $("#live");
 const held = [];
 let paused = false;
@@ -223,8 +222,7 @@ document.addEventListener("click", (e) => {
   else if (hit("[data-theme-toggle]")) toggleTheme();
 });
 
-// The choice is a cookie, so that the server sends the page in its colours;
-// what the system prefers needs none.
+// The choice is a cookie, so that the server sends the page in its colours.
 function toggleTheme() {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
@@ -288,3 +286,4 @@ for (const area of $$("textarea[data-json]")) {
 
 arm(document);
 countDown(document);
+body.dataset.ready = "";

@@ -155,16 +155,29 @@ func (b *Base) put(name string, p *Program, extend, user bool) (Change, error) {
 	return Change{Program: name, Looser: true, Why: "the entry of a known program is replaced"}, nil
 }
 
-// extended adds the effects of more to old. Whatever old says stays; options
-// old does not name stay unknown, except those that bring an effect.
+// extended adds the effects of more to old.
 func extended(old, more *Program) *Program {
 	p := *old
 	p.User = true
-	p.Benign = false
-	p.Does = append(slices.Clone(old.Does), more.Does...)
-	p.Options = make(map[string]*Option, len(old.Options))
+	p.Spec = *extendedSpec(&old.Spec, &more.Spec)
+	p.Examples = append(slices.Clone(old.Examples), more.Examples...)
+	if len(more.Does) > 0 {
+		// An option that only prints would hide the added effect.
+		p.Info = nil
+	}
+	return &p
+}
+
+// extendedSpec adds effects to a spec and to all its subcommands. Whatever
+// the old one says stays; options it does not name stay unknown, except those
+// that bring an effect.
+func extendedSpec(old, more *Spec) *Spec {
+	s := *old
+	s.Benign = false
+	s.Does = append(slices.Clone(old.Does), more.Does...)
+	s.Options = make(map[string]*Option, len(old.Options))
 	for _, o := range old.Options {
-		p.addOption(o)
+		s.addOption(o)
 	}
 	for name, o := range more.Options {
 		merged := *o
@@ -174,21 +187,25 @@ func extended(old, more *Program) *Program {
 		} else if len(o.Does) == 0 {
 			continue
 		}
-		p.addOption(&merged)
+		s.addOption(&merged)
 	}
-	p.Whens = nil
+	s.Whens = nil
 	for _, w := range old.Whens {
 		if w.HasDoes {
 			w.Does = append(slices.Clone(w.Does), more.Does...)
 		}
-		p.Whens = append(p.Whens, w)
+		s.Whens = append(s.Whens, w)
 	}
-	p.Examples = append(slices.Clone(old.Examples), more.Examples...)
-	if len(more.Does) > 0 {
-		// An option that only prints would hide the added effect.
-		p.Info = nil
+	s.Subs = make(map[string]*Spec, len(old.Subs))
+	for name, sub := range old.Subs {
+		s.Subs[name] = extendedSpec(sub, more)
 	}
-	return &p
+	s.Patterns = nil
+	for _, p := range old.Patterns {
+		p.Spec = extendedSpec(p.Spec, more)
+		s.Patterns = append(s.Patterns, p)
+	}
+	return &s
 }
 
 func strictTOML(data []byte, v any) error {

@@ -52,10 +52,24 @@ func (s *Spec) addOption(o *Option) {
 		s.Options = map[string]*Option{}
 	}
 	s.Options[o.Name] = o
+	if len(o.Name) > 2 && o.Name[1] != '-' {
+		s.Words = true
+	}
 	if len(o.Name) == 2 && o.Name[0] == '-' && o.Name[1] < 128 {
 		s.short[o.Name[1]] = o
 	}
 }
+
+// unlisted are options no table names, one for each letter.
+var unlisted = func() (list [256]*Option) {
+	for i := range list {
+		list[i] = &Option{Name: "-" + string(rune(i))}
+	}
+	return list
+}()
+
+// Unlisted is the option of one letter for tables that accept any.
+func Unlisted(c byte) *Option { return unlisted[c] }
 
 func parseOption(tok string) (*Option, error) {
 	if tok[0] != '-' && tok[0] != '+' {

@@ -78,9 +78,11 @@ type Example struct{ Class, Command string }
 
 // Spec is what is known of a program or subcommand.
 type Spec struct {
-	Does     []Does
-	Options  map[string]*Option
-	short    [128]*Option
+	Does    []Does
+	Options map[string]*Option
+	short   [128]*Option
+	// Words says that there are options of several letters behind one dash.
+	Words    bool
 	Operands Operands
 	// AnyOption accepts options the table does not name: whatever they are,
 	// they change nothing about what the command does.

@@ -50,13 +50,19 @@ type rawPaths struct {
 }
 
 type pathTable struct {
-	names   map[string]Tag
-	pairs   map[string][]pair
+	names   map[string]component
+	initial [256]bool // the first bytes of names, to skip the look-up of most
 	suffix  []affix
 	prefix  []affix
 	under   []affix
 	exactly map[string]Tag
 	except  map[string]bool
+}
+
+// component is what one name in a path says.
+type component struct {
+	tag   Tag
+	pairs []pair
 }
 
 type pair struct {
@@ -71,7 +77,7 @@ type affix struct {
 
 func compilePaths(raw *rawPaths) (pathTable, error) {
 	t := pathTable{
-		names: map[string]Tag{}, pairs: map[string][]pair{}, exactly: map[string]Tag{}, except: map[string]bool{},
+		names: map[string]component{}, exactly: map[string]Tag{}, except: map[string]bool{},
 	}
 	for _, r := range raw.Path {
 		tag, ok := tagNames[r.Tag]
@@ -79,14 +85,18 @@ func compilePaths(raw *rawPaths) (pathTable, error) {
 			return t, fmt.Errorf("unknown tag %q", r.Tag)
 		}
 		for _, n := range r.Names {
-			t.names[n] = tag
+			c := t.names[n]
+			c.tag = tag
+			t.names[n] = c
 		}
 		for _, p := range r.Pairs {
 			first, rest, ok := strings.Cut(p, "/")
 			if !ok {
 				return t, fmt.Errorf("pair %q has one component", p)
 			}
-			t.pairs[first] = append(t.pairs[first], pair{rest, tag})
+			c := t.names[first]
+			c.pairs = append(c.pairs, pair{rest, tag})
+			t.names[first] = c
 		}
 		for _, s := range r.Suffix {
 			t.suffix = append(t.suffix, affix{s, tag})
@@ -103,6 +113,9 @@ func compilePaths(raw *rawPaths) (pathTable, error) {
 		for _, s := range r.Except {
 			t.except[s] = true
 		}
+	}
+	for n := range t.names {
+		t.initial[n[0]] = true
 	}
 	return t, nil
 }
@@ -125,35 +138,49 @@ func (b *Base) PathTags(path string) Tags {
 	for rest != "" {
 		var name string
 		name, after, _ := strings.Cut(rest, "/")
-		if tag, ok := t.names[name]; ok && !t.except[lastComponent(path)] {
-			tags.Name = tag
-			return tags
+		rest = after
+		if name == "" || !t.initial[name[0]] {
+			continue
 		}
-		for _, p := range t.pairs[name] {
+		c, ok := t.names[name]
+		if !ok {
+			continue
+		}
+		for _, p := range c.pairs {
 			if after == p.rest || strings.HasPrefix(after, p.rest) && after[len(p.rest)] == '/' {
 				tags.Name = p.tag
 				return tags
 			}
 		}
-		rest = after
+		if c.tag != TagNone && !t.except[lastComponent(path)] {
+			tags.Name = c.tag
+			return tags
+		}
 	}
 	last := lastComponent(path)
-	if t.except[last] {
-		return tags
-	}
-	for _, s := range t.suffix {
-		if len(last) >= len(s.text) && last[len(last)-len(s.text):] == s.text {
-			tags.Name = s.tag
-			return tags
-		}
-	}
-	for _, s := range t.prefix {
-		if strings.HasPrefix(last, s.text) {
-			tags.Name = s.tag
-			return tags
-		}
+	if tag := t.affix(last); tag != TagNone && !t.except[last] {
+		tags.Name = tag
 	}
 	return tags
+}
+
+// affix looks at the beginning and the end of the last component.
+func (t *pathTable) affix(last string) Tag {
+	if last == "" {
+		return TagNone
+	}
+	end := last[len(last)-1]
+	for i := range t.suffix {
+		if s := t.suffix[i].text; s[len(s)-1] == end && strings.HasSuffix(last, s) {
+			return t.suffix[i].tag
+		}
+	}
+	for i := range t.prefix {
+		if s := t.prefix[i].text; s[0] == last[0] && strings.HasPrefix(last, s) {
+			return t.prefix[i].tag
+		}
+	}
+	return TagNone
 }
 
 func (t *pathTable) place(path string) Tag {

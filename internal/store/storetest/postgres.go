@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -160,8 +159,12 @@ func (c *Cluster) start() error {
 		"-c", "full_page_writes=off", "-c", "max_connections=200", "-c", "deadlock_timeout=50ms")
 	c.guard = exec.Command("/bin/sh", append([]string{"-c", guard, c.dir}, server.Args...)...)
 	c.guard.Dir, c.guard.SysProcAttr = server.Dir, server.SysProcAttr
-	var log bytes.Buffer
-	c.guard.Stdout, c.guard.Stderr = &log, &log
+	log, err := os.Create(filepath.Join(c.dir, "log")) // a file needs no goroutine to copy it
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	c.guard.Stdout, c.guard.Stderr = log, log
 	hold, err := c.guard.StdinPipe()
 	if err != nil {
 		return err
@@ -176,8 +179,9 @@ func (c *Cluster) start() error {
 			return nil
 		}
 		if time.Now().After(deadline) {
+			text, _ := os.ReadFile(log.Name())
 			c.stop("")
-			return fmt.Errorf("PostgreSQL did not start: %w\n%s", err, log.String())
+			return fmt.Errorf("PostgreSQL did not start: %w\n%s", err, text)
 		}
 	}
 }

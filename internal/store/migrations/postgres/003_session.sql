@@ -35,15 +35,15 @@ CREATE TABLE agent_session (
 CREATE UNIQUE INDEX agent_session_ref ON agent_session (agent, ref) WHERE ended = 0 AND ref <> '';
 CREATE INDEX agent_session_opened ON agent_session (opened, id);
 
--- The one row every decision reads and everything that must stop decisions changes: it holds the kill switch and how
--- many danger blocks there are, so that a block which was deleted is missed.
+-- The one row every decision reads and everything that must stop decisions changes: it holds the kill switch and a
+-- signature over the list of blocked agents, so that a block which was deleted is missed.
 CREATE TABLE switches (
 	one SMALLINT PRIMARY KEY CHECK (one = 1),
 	killed BOOLEAN NOT NULL,
 	reason TEXT NOT NULL,
 	set_by TEXT NOT NULL,
 	set_at BIGINT NOT NULL,
-	blocks BIGINT NOT NULL,
+	blocks BYTEA NOT NULL,
 	version BIGINT NOT NULL,
 	mac BYTEA NOT NULL
 );

@@ -35,15 +35,15 @@ CREATE TABLE agent_session (
 CREATE UNIQUE INDEX agent_session_ref ON agent_session (agent, ref) WHERE ended = 0 AND ref <> '';
 CREATE INDEX agent_session_opened ON agent_session (opened, id);
 
--- The one row every decision reads and everything that must stop decisions changes: it holds the kill switch and how
--- many danger blocks there are, so that a block which was deleted is missed.
+-- The one row every decision reads and everything that must stop decisions changes: it holds the kill switch and a
+-- signature over the list of blocked agents, so that a block which was deleted is missed.
 CREATE TABLE switches (
 	one INTEGER PRIMARY KEY CHECK (one = 1),
 	killed INTEGER NOT NULL,
 	reason TEXT NOT NULL,
 	set_by TEXT NOT NULL,
 	set_at INTEGER NOT NULL,
-	blocks INTEGER NOT NULL,
+	blocks BLOB NOT NULL,
 	version INTEGER NOT NULL,
 	mac BLOB NOT NULL
 ) STRICT;
