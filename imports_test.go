@@ -19,9 +19,10 @@ var order = [][]string{
 	// randomness and the world come in as arguments.
 	{"internal/call"},
 	{"internal/match"},
-	{"internal/content", "internal/risk"},
+	{"internal/content"},
 	{"internal/shell/knowledge"},
 	{"internal/shell"},
+	{"internal/risk"}, // scores what the shell analysis found
 	{"internal/facts"},
 	{"internal/element", "internal/manifest"},
 	{"internal/grant"},
