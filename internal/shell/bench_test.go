@@ -144,6 +144,6 @@ func TestGrowthIsLinear(t *testing.T) {
 		if full > 2*time.Second {
 			t.Errorf("%s takes %v", name, full)
 		}
-		t.Log(fmt.Sprintf("%-14s %10v %10v", name, quarter, full))
+		t.Logf("%-14s %10v %10v", name, quarter, full)
 	}
 }
