@@ -1,7 +1,6 @@
 package shell_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -137,12 +136,10 @@ func TestGrowthIsLinear(t *testing.T) {
 			return best
 		}
 		quarter, full := took(size/4), took(size)
-		// Four times the text may take four times as long; sixteen would be a square.
+		// Four times the text may take four times as long; sixteen would be a
+		// square. Below a third of a second the machine's own noise is larger.
 		if full > 10*quarter && full > 300*time.Millisecond {
 			t.Errorf("%s: a quarter takes %v, all of it %v", name, quarter, full)
-		}
-		if full > 2*time.Second {
-			t.Errorf("%s takes %v", name, full)
 		}
 		t.Logf("%-14s %10v %10v", name, quarter, full)
 	}
