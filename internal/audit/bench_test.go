@@ -166,16 +166,39 @@ func BenchmarkAppend(b *testing.B) {
 	ctx, stop := context.WithCancel(b.Context())
 	done := make(chan error)
 	go func() { done <- q.Run(ctx) }()
-	before := d.Commits()
+	n := max(1, b.N/benchRounds)
+	var grouped, bare float64
+	var size int
+	for range benchRounds {
+		before := d.Commits()
+		grouped = max(grouped, appendBy64(b, s, n))
+		size = max(1, n/int(max(1, d.Commits()-before)))
+		bare = max(bare, bareAppend(b, n, size))
+	}
+	stop()
+	if err := <-done; err != nil {
+		b.Error(err)
+	}
+	b.ReportMetric(grouped, "appended/s")
+	b.ReportMetric(bare, "bare/s")
+	b.ReportMetric(float64(size), "rows/commit")
+	b.ReportMetric(grouped/bare, "appended/bare")
+}
+
+// benchRounds is how often two things are measured in turn; of each the best counts, since whatever else the machine
+// does only takes away from it.
+const benchRounds = 5
+
+// appendBy64 lets 64 callers append n records between them, and returns how many that were in a second.
+func appendBy64(b *testing.B, s *store.Store, n int) float64 {
 	var left atomic.Int64
-	left.Store(int64(b.N))
+	left.Store(int64(n))
 	var all sync.WaitGroup
-	b.ResetTimer()
 	start := time.Now()
 	for range 64 {
 		all.Go(func() {
-			for n := left.Add(-1); n >= 0; n = left.Add(-1) {
-				err := s.Write(ctx, func(tx *store.Tx) error { return audit.Append(tx, manyRecord(int(n))) })
+			for i := left.Add(-1); i >= 0; i = left.Add(-1) {
+				err := s.Write(context.Background(), func(tx *store.Tx) error { return audit.Append(tx, manyRecord(int(i))) })
 				if err != nil {
 					b.Error(err)
 					return
@@ -184,15 +207,7 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 	all.Wait()
-	grouped := float64(b.N) / time.Since(start).Seconds()
-	size := max(1, b.N/int(max(1, d.Commits()-before)))
-	stop()
-	<-done
-	bare := bareAppend(b, b.N, size)
-	b.ReportMetric(grouped, "appended/s")
-	b.ReportMetric(bare, "bare/s")
-	b.ReportMetric(float64(size), "rows/commit")
-	b.ReportMetric(grouped/bare, "appended/bare")
+	return float64(n) / time.Since(start).Seconds()
 }
 
 // bareAppend writes the same rows into a table with the same columns and the same index, and does nothing else.
