@@ -87,12 +87,23 @@ func (a *analyzer) parse(style knowledge.Style, spec, parent *knowledge.Spec, ar
 			a.operands = append(a.operands, args[i+1:]...)
 			return ps.parsed
 		}
-		if w.glob {
+		if w.glob && !ps.patternValue(w) {
 			a.unknown(w.span, "an option that is a pattern")
 		}
 		i = ps.option(i)
 	}
 	return ps.parsed
+}
+
+// patternValue recognises --include=*.go: whatever the shell makes of it, it
+// is that option, and the value is only data.
+func (ps *parser) patternValue(w *word) bool {
+	name, _, ok := strings.Cut(w.text, "=")
+	if !ok || strings.ContainsAny(name, "*?[") {
+		return false
+	}
+	o := ps.lookup(name)
+	return o != nil && o.Arg == knowledge.ArgRequired && o.Role == knowledge.RoleData && len(o.Does) == 0
 }
 
 // certain says that a word that is not known is no option.
