@@ -24,6 +24,10 @@ func (a *analyzer) call(s *syntax.Stmt, c *syntax.CallExpr) output {
 	outer := a.cur
 	a.begin(a.span(c))
 	for _, as := range c.Assigns {
+		if as.Name != nil && as.Name.Value == "IFS" && c.Args[0].Lit() == "read" {
+			a.one(as.Value) // splits what read reads, and nothing else
+			continue
+		}
 		a.assign(as, false)
 	}
 	stack := len(a.words)

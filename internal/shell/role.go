@@ -105,8 +105,6 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.code("python", w)
 	case knowledge.RoleCode:
 		a.code(p.Name, w)
-	case knowledge.RoleKill:
-		a.add(Effect{Kind: KindOutside, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "ends " + w.text})
 	case knowledge.RoleMount:
 		a.mount(w)
 	case knowledge.RoleCheckout:
