@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -34,6 +35,8 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 	}
 	quiet := time.NewTimer(0)
 	<-quiet.C
+	follow := time.NewTicker(time.Second)
+	defer follow.Stop()
 	for {
 		var err error
 		select {
@@ -51,6 +54,11 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 			continue
 		case <-quiet.C:
 			err = d.book.Reload(ctx)
+		case <-follow.C:
+			var moved bool
+			if moved, err = d.book.Follow(ctx); !moved && err == nil {
+				continue
+			}
 		}
 		if err != nil {
 			d.log.Error("the policy could not be reloaded; the last good one stays in force", "error", err)
@@ -60,19 +68,19 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 	}
 }
 
+// policyFiles are the files to watch, as absolute paths: a name relative to
+// where the gate was started is not what a notice of a change says.
 func (d *daemon) policyFiles() []string {
 	user := d.opts.PolicyFile
 	if user == "" {
 		user = d.opts.Place.Policy()
 	}
+	if abs, err := filepath.Abs(user); err == nil {
+		user = abs
+	}
 	return []string{place.MachinePolicy, user}
 }
 
 func (d *daemon) isPolicyFile(name string) bool {
-	for _, path := range d.policyFiles() {
-		if abs, err := filepath.Abs(path); err == nil && filepath.Clean(name) == abs {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(d.policyFiles(), filepath.Clean(name))
 }

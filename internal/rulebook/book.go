@@ -45,6 +45,11 @@ type Options struct {
 type Book struct {
 	opts Options
 
+	// turn is held while what is in force changes: reading the store or the
+	// files, judging and adopting are several steps, and two of them side by
+	// side would leave this node with a policy that is not in force any more.
+	turn sync.Mutex
+
 	mu       sync.Mutex
 	force    *edition // what is in force
 	staged   *edition // what would loosen, and waits for an approver
@@ -99,6 +104,14 @@ func (b *Book) Current() *policy.Snapshot {
 // Reload compares the files on disk with what is in force. What tightens takes
 // effect, what loosens is staged, what does not load is reported.
 func (b *Book) Reload(ctx context.Context) error {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	return b.judge(ctx, true)
+}
+
+// judge compares the files on disk with what is in force. Only a change of
+// the files is a reason to adopt them.
+func (b *Book) judge(ctx context.Context, changed bool) error {
 	ed, err := b.read()
 	b.mu.Lock()
 	force, staged := b.force, b.staged
@@ -113,6 +126,10 @@ func (b *Book) Reload(ctx context.Context) error {
 	}
 	ed.changes = loosens(force.snap, ed.snap)
 	if len(ed.changes) == 0 {
+		if !changed {
+			b.settle(nil)
+			return nil
+		}
 		return b.adopt(ctx, force, ed, "reload")
 	}
 	if staged == nil || staged.snap.Hash != ed.snap.Hash {
@@ -232,12 +249,29 @@ func (b *Book) Accept(tx *store.Tx, hash call.Digest, by string) error {
 }
 
 // Adopted loads what an approver's transaction, here or on another node, put
-// in force.
+// in force. The files of this node, which were judged when they changed, do
+// not take its place: two nodes whose files differ would take turns for ever.
 func (b *Book) Adopted(ctx context.Context) error {
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	if err := b.load(ctx); err != nil {
 		return err
 	}
-	return b.Reload(ctx)
+	return b.judge(ctx, false)
+}
+
+// Follow loads what is in force if this node holds something else: a notice
+// of the change may have been lost on the way. It says whether it did.
+func (b *Book) Follow(ctx context.Context) (moved bool, err error) {
+	var head session.Head
+	err = b.opts.Store.Read(ctx, func(tx *store.Tx) (err error) {
+		head, err = b.opts.Sessions.PolicyHead(tx, Scope)
+		return err
+	})
+	if err != nil || head.Hash == b.Current().Hash {
+		return false, err
+	}
+	return true, b.Adopted(ctx)
 }
 
 // notStaged is what an approver hears who accepts something that is gone.
