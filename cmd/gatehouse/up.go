@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/daemon"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -41,7 +40,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 				defer tty.Close()
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
-				Place: p, Listen: listen, Store: store.Options{DSN: dsn, Node: node}, PolicyFile: policyFile, Isolation: isolation,
+				Place: p, Listen: listen, Database: dsn, Node: node, PolicyFile: policyFile, Isolation: isolation,
 				Version: buildVersion(), Log: log, Terminal: writer(tty),
 				Ready: func(url string) {
 					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, p.Socket(), p.Home)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -82,18 +83,27 @@ func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 
 // mcpCaller says who makes a request of the MCP endpoint: an agent, in the
 // session of its token or process.
-func (s *Server) mcpCaller(req *http.Request) (call.Principal, error) {
+func (s *Server) mcpCaller(req *http.Request) (p call.Principal, isHeld bool, err error) {
 	if fromBrowser(req) {
-		return call.Principal{}, errForeign
+		return p, false, errForeign
 	}
 	c, err := s.identify(req, agentHalf)
 	if err != nil {
-		return call.Principal{}, public(err)
+		return p, false, public(err)
 	}
 	c.surface = "mcp"
-	p, err := s.principal(req.Context(), c, "", "")
-	if err != nil {
-		return call.Principal{}, public(err)
+	if p, err = s.principal(req.Context(), c, "", ""); err != nil {
+		return p, false, public(err)
 	}
-	return p, nil
+	return p, held(c.peer), nil
+}
+
+// held says whether a process runs as a user who cannot touch the gate's own
+// files. Whoever comes over TCP could be anyone, so it is not.
+func held(peer *session.Peer) bool {
+	if peer == nil {
+		return false
+	}
+	uid := int(peer.Chain[0].UID)
+	return uid != 0 && uid != os.Geteuid()
 }

@@ -26,7 +26,12 @@ func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.C
 	if err != nil {
 		return nil, err
 	}
-	return BuildCall(in, c.surface, call.Principal{Agent: c.agent, Session: session, Path: in.Path})
+	built, err := BuildCall(in, c.surface, call.Principal{Agent: c.agent, Session: session, Path: in.Path})
+	if err != nil {
+		return nil, err
+	}
+	built.Held = held(c.peer)
+	return built, nil
 }
 
 // BuildCall makes a call of a request for a principal that is known already.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 )
 
 // routes is the whole API. What is not said about a half is the approver's.
@@ -63,6 +64,7 @@ func routes() []route {
 
 func (s *Server) health(ctx context.Context, _ *caller, _ *http.Request, _ *none) (*Health, error) {
 	h := s.opts.Health(ctx)
+	h.Posture = (&call.Call{Held: held(peerOf(ctx))}).Posture()
 	return &h, nil
 }
 

@@ -54,7 +54,7 @@ type Options struct {
 	// Console serves pages, MCP the MCP endpoint (it is told how to find out who
 	// calls), Metrics the metrics; nil leaves them out.
 	Console http.Handler
-	MCP     func(identify func(*http.Request) (call.Principal, error)) http.Handler
+	MCP     func(identify func(*http.Request) (p call.Principal, held bool, err error)) http.Handler
 	Metrics http.Handler
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string

@@ -212,8 +212,10 @@ type CodeRequest struct {
 type Health struct {
 	// Status is ok, or degraded when the policy on disk does not load or the
 	// store cannot be written.
-	Status   string   `json:"status"`
-	Version  string   `json:"version"`
+	Status  string `json:"status"`
+	Version string `json:"version"`
+	// Posture is held if the asking process cannot reach the gate's own files,
+	// else advisory.
 	Posture  string   `json:"posture"`
 	Enrolled bool     `json:"enrolled"`
 	Problems []string `json:"problems,omitzero"`

@@ -24,8 +24,6 @@ type Waiting struct {
 // Options is what the operations stand on.
 type Options struct {
 	Version string
-	// Posture is held or advisory.
-	Posture string
 	// Decide tells how a call would be decided.
 	Decide func(context.Context, *call.Call) (call.Decision, *facts.Facts, error)
 	// Policy returns the snapshot in force for a call.
@@ -101,10 +99,10 @@ func (n *Native) buildInfo(context.Context, *call.Call) (any, error) {
 	return map[string]any{"name": "gatehouse", "version": n.opts.Version}, nil
 }
 
-func (n *Native) authority(context.Context, *call.Call) (any, error) {
+func (n *Native) authority(_ context.Context, c *call.Call) (any, error) {
 	return map[string]any{
 		"decides": "the policy of this gate; where it asks, a person on a channel that agents cannot reach",
-		"posture": n.opts.Posture,
+		"posture": c.Posture(),
 	}, nil
 }
 

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -167,6 +168,9 @@ func TestVerifyFinds(t *testing.T) {
 				v := newVictim(t, s)
 				attack(t, s, translate(t, s, test.attack)...)
 				report := verify(t, s, v.keys, nil)
+				if err := report.Err(); !errors.Is(err, audit.ErrTampered) || !strings.Contains(err.Error(), string(test.want[0].Fault)) {
+					t.Errorf("the report's error is %v", err)
+				}
 				found := report.Problems[:min(len(report.Problems), len(test.want))]
 				if diff := cmp.Diff(test.want, found, cmpopts.IgnoreFields(audit.Problem{}, "ID", "Detail")); diff != "" {
 					t.Errorf("problems (-want +got):\n%s\nall: %v", diff, report.Problems)

@@ -26,11 +26,11 @@ func FuzzVisible(f *testing.F) {
 		cl := signedIn(t, console.Options{})
 		args, err := json.Marshal(map[string]string{"command": s})
 		if err != nil || len(args) > 64<<10 {
-			t.Skip()
+			t.Skip("not a string that a call can carry")
 		}
 		want, err := call.Canonical(args)
 		if err != nil {
-			t.Skip()
+			t.Skip("not arguments that a call can have")
 		}
 		cl.add("r-1", string(args))
 		page := cl.get("/requests/r-1")

@@ -194,6 +194,17 @@ func (a *automaton) walk(text string, from, to int, state uint16, into *[]found)
 	return state
 }
 
+// finds reports whether any keyword occurs in text.
+func (a *automaton) finds(text string) bool {
+	state := uint16(0)
+	for i := 0; i < len(text); i++ {
+		if state = a.next[uint(state)<<a.shift|uint(a.symbol[text[i]])]; state >= a.quiet {
+			return true
+		}
+	}
+	return false
+}
+
 // together walks all lanes over their parts of text.
 func (a *automaton) together(text string, part int, states *[lanes]uint16, bufs *laneBufs) {
 	next, shift, quiet := a.next, a.shift, a.quiet

@@ -104,6 +104,7 @@ type redactedValue struct {
 	s string
 }
 
+// LogValue redacts when, and only when, the record is written.
 func (v redactedValue) LogValue() slog.Value {
 	out, _ := v.r.Text(v.s)
 	return slog.StringValue(out)
@@ -221,6 +222,9 @@ func secretSpans(s string) []secretSpan {
 	st.load(s)
 	var spans []secretSpan
 	for _, f := range st.out {
+		if f.Category == Limit {
+			return []secretSpan{{0, len(s), "dense"}} // not looked at whole, so not shown at all
+		}
 		if f.Category == Credential && f.Start < f.End && !markerAround(s, f.Start, f.End) {
 			spans = append(spans, secretSpan{f.Start, f.End, strings.TrimPrefix(f.Rule, "credential.")})
 		}

@@ -7,7 +7,7 @@ import (
 // redactRules find values by their surroundings. Each confirm returns the span of the value alone.
 func redactRules() []rule {
 	in := func(name string, keys []string, c confirm) rule {
-		return credential(name, "", keys, notInMarker(c))
+		return credential(name, "", keys, notInMarker(c)).cheap()
 	}
 	names := []string{"password", "passwd", "passphrase", "pwd", "secret", "token", "api_key", "apikey", "api-key", "api key", "access_key", "access-key",
 		"accesskey", "private_key", "private-key", "privatekey", "auth_key", "signing_key", "encryption_key", "credential", "session_id", "sessionid", "otp"}

@@ -17,6 +17,7 @@ type rule struct {
 	keys  []string
 	match confirm
 	need  []string
+	light bool // match is written by hand and costs next to nothing
 }
 
 // A confirm looks at the keyword text[s:e] and its surroundings, never further than a bounded
@@ -29,6 +30,19 @@ func (r rule) with(words ...string) rule {
 	r.need = words
 	return r
 }
+
+// cheap marks a rule whose test may be tried any number of times.
+func (r rule) cheap() rule {
+	r.light = true
+	return r
+}
+
+// denseRule stands for a text with so many keywords that testing them all would take long. Nobody
+// writes such a text in earnest; a person sees it instead.
+var denseRule = rule{name: "limit.dense", cat: Limit}
+
+// maxTries returns how often one rule may be tried in vain in a text.
+func maxTries(size int) int { return 256 + size/64 }
 
 // phraseWindow is how far a phrase may reach, in bytes.
 const phraseWindow = 200
@@ -91,6 +105,7 @@ func newEngine(sets ...[]rule) *engine {
 type scratch struct {
 	lanes laneBufs
 	done  []int
+	tries []int
 	met   []uint64
 }
 
@@ -102,7 +117,8 @@ func (e *engine) scan(text string, mem *scratch, report func(r *rule, start, end
 		return
 	}
 	mem.done = append(mem.done[:0], make([]int, len(e.rules))...)
-	done, met := mem.done, e.needsMet(places, mem)
+	mem.tries = append(mem.tries[:0], make([]int, len(e.rules))...)
+	done, met, most := mem.done, e.needsMet(places, mem), maxTries(len(text))
 	for i, at := range places {
 		for _, h := range e.words.outs[at.out] {
 			start, end := int(at.end)-int(h.size), int(at.end)
@@ -113,6 +129,9 @@ func (e *engine) scan(text string, mem *scratch, report func(r *rule, start, end
 			if from, to, sev := r.match(text, start, end); sev != 0 {
 				done[h.rule] = to
 				report(r, from, to, sev)
+			} else if mem.tries[h.rule]++; mem.tries[h.rule] > most && !r.light {
+				done[h.rule] = len(text) + 1
+				report(&denseRule, 0, len(text), High)
 			}
 		}
 	}
@@ -169,7 +188,7 @@ func around(sev Severity, before, after int, expr string) confirm {
 // word demands that the keyword starts a word.
 func word(c confirm) confirm {
 	return func(text string, s, e int) (int, int, Severity) {
-		if s > 0 && alnum(text[s-1]) {
+		if s > 0 && alnum(text[s-1]) && alnum(text[s]) {
 			return 0, 0, 0
 		}
 		return c(text, s, e)

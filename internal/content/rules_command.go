@@ -7,28 +7,30 @@ import (
 
 // Rules on code and paths that do harm wherever they run. What a shell command really does is for
 // the shell analysis to say; here the same text is also caught in a file, a message or a memory.
-// Installers piped into a shell are in every second README, so they stay medium.
+// Installers piped into a shell are in every second README, and "echo 'rm -rf /'" deletes nothing, so
+// whatever the shell analysis can judge by itself stays medium.
 
 const aShell = `(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:/(?:usr/)?(?:local/)?bin/)?(?:(?:ba|z|da|k|a|fi|c|tc)?sh|python[0-9.]*|perl|ruby|node|php)\b`
 
 func commandRules() []rule {
+	p := phrasebook{}
 	in := func(name, what string, keys []string, c confirm) rule {
 		return rule{name: "command." + name, cat: Command, what: what, keys: keys, match: c}
 	}
-	return append(reverseShells(),
+	return append(reverseShells(p),
 		in("pipe-to-shell", "runs what it downloads", []string{"curl", "wget"},
 			withByte('|', 400, word(fromKey(Medium, 400, `(?i:curl|wget)\b[^\n|;]*\|(?:\s*tee\s[^\n|]*\|)?\s*`+aShell)))),
-		in("shell-of-download", "runs what it downloads", []string{"<(", "$(", "`curl", "`wget"}, shellOfDownload),
-		in("powershell-download", "runs what it downloads", []string{"invoke-expression", "iex", "downloadstring"},
-			around(Medium, 120, 160, `(?is)(?:(?:iex|invoke-expression)\b.*?(?:downloadstring|\biwr\b|\birm\b|invoke-webrequest|invoke-restmethod)|(?:\biwr|\birm|invoke-webrequest|invoke-restmethod|downloadstring)\b.*?\|\s*(?:iex|invoke-expression))`)),
+		in("shell-of-download", "runs what it downloads", []string{"<(", "$(", "`curl", "`wget"}, shellOfDownload).cheap(),
+		in("powershell-download", "runs what it downloads", []string{"invoke-expression", "iex", "iwr ", "irm ", "invoke-webrequest", "invoke-restmethod", "downloadstring"},
+			p.phrase(Medium, `((iex|invoke expression) <9> (downloadstring|iwr|irm|invoke (webrequest|restmethod))|(iwr|irm|invoke (webrequest|restmethod)|downloadstring) <9> (iex|invoke expression))`)),
 		in("powershell-encoded", "PowerShell code in disguise", []string{"powershell", "pwsh"},
 			fromKey(High, 300, `(?is:(?:powershell|pwsh)(?:\.exe)?\s.*?\s-e(?:nc|ncodedcommand)?\s+[0-9A-Za-z+/=]{24,})`)),
 		in("decode-to-shell", "runs what it decodes", []string{"base64", "xxd -r", "openssl enc"},
 			withByte('|', 160, fromKey(High, 160, `(?i:base64|xxd|openssl)\s[^\n|;]*\|\s*(?:gunzip\s[^|]{0,20}\|\s*)?`+aShell))),
-		in("wipe-root", "deletes everything", []string{"rm "}, word(fromKey(High, 160, `(?i:rm)\s+(?:-{1,2}[\w-]+\s+)*(?:-(?:[a-zA-Z]*[rR][a-zA-Z]*[fF]|[a-zA-Z]*[fF][a-zA-Z]*[rR])[a-zA-Z]*|-[rR]\s+-f|-f\s+-[rR]|--recursive\s+--force|--no-preserve-root)\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:etc|usr|bin|boot|var|home|lib|root|opt|Users|System))/?\*?["']?(?:[\s;&|)"'`+"`"+`]|\z)`))),
-		in("fork-bomb", "multiplies until the machine stops", []string{":()", ":(){"}, fromKey(High, 60, `:\(\)\s*\{\s*:\s*\|\s*:\s*&\s*\}\s*;\s*:`)),
+		in("wipe-root", "deletes everything", []string{"rm "}, word(fromKey(Medium, 160, `(?i:rm)\s+(?:-{1,2}[\w-]+\s+)*(?:-(?:[a-zA-Z]*[rR][a-zA-Z]*[fF]|[a-zA-Z]*[fF][a-zA-Z]*[rR])[a-zA-Z]*|-[rR]\s+-f|-f\s+-[rR]|--recursive\s+--force|--no-preserve-root)\s+(?:-{1,2}[\w-]+\s+)*["']?(?:/|~|\$HOME|\$\{HOME\}|/(?:etc|usr|bin|boot|var|home|lib|root|opt|Users|System))/?\*?["']?(?:[\s;&|)"'`+"`"+`]|\z)`))),
+		in("fork-bomb", "multiplies until the machine stops", []string{":()", ":(){"}, fromKey(Medium, 60, `:\(\)\s*\{\s*:\s*\|\s*:\s*&\s*\}\s*;\s*:`)),
 		in("wipe-disk", "overwrites a disk", []string{"of=/dev/", "mkfs", "> /dev/sd", ">/dev/sd", "> /dev/nvme", ">/dev/nvme"},
-			around(High, 80, 60, `(?:\bdd\s[^\n]*?of=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk)\w*|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|>\s?/dev/(?:sd[a-z]|nvme\d))`)),
+			around(Medium, 80, 60, `(?:\bdd\s[^\n]*?of=/dev/(?:sd|nvme|hd|vd|xvd|disk|mmcblk)\w*|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/\w+|>\s?/dev/(?:sd[a-z]|nvme\d))`)),
 		in("ssh-foothold", "adds a key that may sign in", []string{"authorized_keys"},
 			around(High, 100, 0, `(?:>>?|\btee\s+(?:-a\s+)?)\s*["']?[\w~/${}.-]*\.ssh/authorized_keys\z`)),
 		in("startup-file", "plants code that runs at start-up", []string{".bashrc", ".zshrc", ".profile", ".bash_profile", "/etc/cron", "crontab -", "/etc/rc.local", ".config/autostart"},
@@ -42,7 +44,7 @@ func commandRules() []rule {
 		in("sql-stacked", "ends a query and starts another", []string{"drop table", "xp_cmdshell"},
 			around(Medium, 16, 60, `(?i)(?:['")]\s*;\s*drop\s+table\s[^\n]*?--|\bexec\w*\s+(?:master\.+)?xp_cmdshell)`)),
 		in("web-shell", "runs what a request tells it", []string{"$_get", "$_post", "$_request", "$_cookie"},
-			around(High, 80, 20, `(?i)\b(?:system|exec|passthru|shell_exec|popen|eval|assert)\s*\(\s*@?(?:base64_decode\s*\(\s*|stripslashes\s*\(\s*)?\$_(?:GET|POST|REQUEST|COOKIE)\b`)),
+			webShell).cheap(),
 		in("git-runs", "makes git run a program", []string{"core.sshcommand", "core.fsmonitor", "core.hookspath", "core.pager", "ext::", "protocol.ext.allow"},
 			fromKey(Medium, 80, `(?i:core\.(?:sshcommand|fsmonitor|hookspath|pager)\s*=\s*["']?\S|core\.(?:sshcommand|fsmonitor|hookspath)\s+["']?[^\s"'tf]|ext::(?:ba)?sh\b|protocol\.ext\.allow[= ]+["']?(?:always|user))`)),
 		in("preload", "loads code into other programs", []string{"ld_preload=", "ld_audit=", "dyld_insert_libraries="}, anywhere(Medium)),
@@ -52,7 +54,7 @@ func commandRules() []rule {
 	)
 }
 
-func reverseShells() []rule {
+func reverseShells(p phrasebook) []rule {
 	in := func(name string, keys []string, c confirm) rule {
 		return rule{name: "command." + name, cat: Command, what: "gives a shell to another host", keys: keys, match: c}
 	}
@@ -66,7 +68,7 @@ func reverseShells() []rule {
 		in("socket-shell", []string{"dup2(", "pty.spawn("}, socketShell),
 		in("socat-shell", []string{"socat "}, word(fromKey(High, 200, `(?i:socat\s[^\n]*?exec:['"]?[^\s'",]{0,20}(?:sh|bash|cmd))`))),
 		in("perl-shell", []string{"use socket", "fsockopen(", "tcpsocket.", "net.socket"},
-			fromKey(High, 300, `(?is:(?:use socket|fsockopen\(|tcpsocket\.|net\.socket).*?(?:exec|system|spawn|proc_open|shell_exec|popen)\W{1,6}\S{0,12}?(?:/bin/)?(?:ba)?sh\b)`)),
+			p.phrase(High, `(use socket|fsockopen|tcpsocket|net socket) <9> <9> <6> (exec|system|spawn|proc open|shell exec|popen) <3> (sh|bash)`)),
 	}
 }
 
@@ -77,6 +79,29 @@ func withByte(b byte, size int, c confirm) confirm {
 			return 0, 0, 0
 		}
 		return c(text, s, e)
+	}
+}
+
+// webShell finds system($_GET[…]) and its like.
+func webShell(text string, s, e int) (int, int, Severity) {
+	from := max(0, s-60)
+	before := strings.ToLower(text[from:s])
+	for {
+		trimmed := strings.TrimRight(before, " \t@(")
+		opened := strings.Contains(before[len(trimmed):], "(")
+		if !opened {
+			return 0, 0, 0
+		}
+		if inner, ok := strings.CutSuffix(trimmed, "base64_decode"); ok {
+			before = inner
+			continue
+		}
+		for _, f := range []string{"system", "exec", "passthru", "popen", "eval", "assert"} {
+			if strings.HasSuffix(trimmed, f) {
+				return from + len(trimmed) - len(f), e, High
+			}
+		}
+		return 0, 0, 0
 	}
 }
 
@@ -118,7 +143,7 @@ func pathRules() []rule {
 		return pathRule(name, what, keys, anywhere(sev))
 	}
 	return []rule{
-		pathRule("traversal", "climbs out of its directory", []string{"../", `..\`}, traversal),
+		pathRule("traversal", "climbs out of its directory", []string{"../", `..\`}, traversal).cheap(),
 		pathRule("encoded-traversal", "climbs out of its directory in disguise", []string{"%2e%2e", "..%2f", "..%5c", "%252e", "%c0%ae", "%c0%af", "%u002e", "....//"},
 			around(Medium, 0, 60, `(?i)\A(?:(?:%2e|\.){2}(?:%2f|%5c|/|\\)(?:(?:%2e|\.){2}(?:%2f|%5c|/|\\))|(?:%252e|%c0%ae|%u002e|\.){2}|%c0%af|\.{4}//\.{4}//)`)),
 		pathRule("ssh-key", "names a private SSH key", []string{".ssh/id_"}, fromKey(Medium, 40, `\.ssh/id_[a-z0-9_]+(?:[^\w.]|\.[^p]|\z)`)),

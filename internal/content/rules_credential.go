@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // A token is a credential whose issuer gave it a recognisable shape.
@@ -87,13 +88,13 @@ func credentialRules() []rule {
 		rules = append(rules, r)
 	}
 	return append(rules,
-		credential("private-key", "private key", []string{"-----begin", "---- begin ssh2", "putty-user-key-file"}, privateKey),
+		credential("private-key", "private key", []string{"-----begin", "---- begin ssh2", "putty-user-key-file"}, privateKey).cheap(),
 		credential("aws-secret", "AWS secret key", []string{"aws_secret", "secretaccesskey", "secret_access_key"},
 			placeholder(fromKey(High, 160, `(?i:(?:aws_)?secret(?:_access)?_?(?:access)?_?key)["']?\s*[:=]\s*["']?[0-9A-Za-z/+]{40}\b`))),
-		credential("url", "password in a URL", []string{"://"}, urlPassword),
+		credential("url", "password in a URL", []string{"://"}, urlPassword).cheap(),
 		credential("header", "credential in a request header", []string{"bearer ", "basic "},
 			placeholder(word(fromKey(Medium, 1024, `(?i:bearer) +[0-9A-Za-z._~+/=-]{24,}|(?i:basic) +[0-9A-Za-z+/]{16,}={0,2}(?:["'\s]|\z)`)))),
-		credential("assignment", "value that looks like a secret, given to a name that says so", secretNames, assignment),
+		credential("assignment", "value that looks like a secret, given to a name that says so", secretNames, assignment).cheap(),
 	)
 }
 
@@ -122,10 +123,19 @@ func placeholder(c confirm) confirm {
 	}
 }
 
-var placeholderWords = regexp.MustCompile(`(?i)example|placeholder|your[_-]|change[_-]?me|dummy|redacted|x{6,}|\*{4,}|0{10,}|\.{3}|<[a-z_ -]+>|123456789|abcdefgh|deadbeef|test[_-]?(?:key|token|secret|password)|not[_-]?a?[_-]?real|fake|sample`)
+// placeholders are words that only stand in values made up for show.
+var placeholders = sync.OnceValue(func() *automaton {
+	var words []keyword
+	for _, w := range []string{"example", "placeholder", "your_", "your-", "changeme", "change_me", "change-me", "dummy", "redacted", "xxxxxx", "****",
+		"0000000000", "...", "<", "123456789", "abcdefgh", "deadbeef", "testkey", "test_key", "test-key", "testtoken", "test_token", "test-token", "testsecret",
+		"test_secret", "test-secret", "testpassword", "test_password", "test-password", "notreal", "not_real", "not-real", "not_a_real", "not-a-real", "fake", "sample"} {
+		words = append(words, keyword{w, 0})
+	}
+	return newAutomaton(words)
+})
 
 func isPlaceholder(s string) bool {
-	return placeholderWords.MatchString(s) || len(s) >= 16 && entropy(s) < 2.5
+	return placeholders().finds(s) || len(s) >= 16 && entropy(s) < 2.5
 }
 
 // entropy returns the bits per byte of the byte distribution of s.

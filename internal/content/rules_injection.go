@@ -1,6 +1,9 @@
 package content
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Rules on text that tries to give orders to a model. A strong phrase is high even where it is
 // quoted: quotation marks do not stop a model from obeying it.
@@ -91,14 +94,14 @@ func roleRules(p phrasebook) []rule {
 			[]string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|eot_id|>", "<|start_header_id|>", "<<sys>>", "[/inst]", "</system>", "</system-reminder>", "<system-reminder>", "</function_results>", "</tool_result>", "<|endofprompt|>"},
 			anywhere(Medium)),
 		inject("fake-speaker", "imitates a line spoken by the system", []string{"\nsystem:", "\nsystem :", "[system", "[admin", "[developer", "### system", "### instruction", "system override", "system alert", "system notice"},
-			fromKey(Medium, phraseWindow, `(?is:(?:\n|\[|### ?)?(?:system|admin|developer|instruction)(?: (?:message|prompt|note|override|alert|notice|update|instruction))?s?\s*[:\]!-].*?\b(?:ignore|disregard|you (?:must|are|should|will)|override|new instructions?|do not|grant|approve|execute|comply)\b)`)).
+			p.phrase(Medium, `(system|admin|developer|instruction|instructions) (message|prompt|note|override|alert|notice|update|instruction)? <9> (ignore|disregard|you (must|are|should|will)|override|new (instruction|instructions)|do not|grant|approve|execute|comply)`)).
 			with("ignore", "disregard", "you must", "you are", "you should", "you will", "override", "new instruction", "do not", "grant", "approve", "execute", "comply"),
 		inject("fake-human", "imitates a turn of the conversation", []string{"\n\nhuman:", "\n\nassistant:"}, anywhere(Low)),
 		inject("to-machines", "speaks to models rather than people", []string{"note to", "notes to", "message to", "message for", "instruction to", "instruction for", "instructions to", "instructions for", "attention", "important for", "notice to", "warning to", "if you are", "if you're", "dear"},
 			p.phrase(Medium, `((note|notes|message|messages|instruction|instructions|important|notice|warning) (to|for) (the|all|any|every)? `+readers+`|attention to? (the|all|any)? `+readers+`|dear `+readers+`|if you (are|re) (a|an|the)? (`+readers+`|automated))`)).
 			with(readerWords...),
 		inject("hidden-note", "a comment that speaks to models", []string{"<!--", "[//]: #"},
-			fromKey(Medium, phraseWindow, `(?is:(?:<!--|\[//\]: #).*?\b(?:ai|llm|assistant|agent|claude|gpt|copilot|gemini|model)s?\b.*?\b(?:must|should|ignore|execute|run|send|do not|always|please)\b)`)).
+			p.phrase(Medium, `<9> <9> `+readers+` <9> (must|should|ignore|execute|run|send|do not|always|please)`)).
 			with(readerWords...),
 	}
 }
@@ -137,10 +140,32 @@ func coaxRules(p phrasebook) []rule {
 			p.phrase(Medium, `(send|upload|forward|transmit|exfiltrate|leak|mail|email) <6> `+keyWords+`<4> to`)).
 			with(secretWords...),
 		inject("image-leak", "an image link that carries data away", []string{"!["},
-			fromKey(Medium, 400, `!\[[^\]\n]*\]\(https?://[^)\s]+?[?&/][A-Za-z_]+=?(?:\{|\$|<|%7[bB]|\[)`)),
+			imageLeak).cheap(),
 		inject("drop-host", "a host that collects what it is sent", []string{"webhook.site", "requestbin", "pipedream.net", "burpcollaborator", "oastify.com", ".oast.", "interact.sh", "ngrok-free.app", "ngrok.io", "beeceptor.com", "hookbin.com", "canarytokens.com"},
 			anywhere(Medium)),
 	}
+}
+
+// imageLeak finds an image whose address has a place for data: ![x](https://host/?q={data}).
+func imageLeak(text string, s, e int) (int, int, Severity) {
+	rest := text[e:min(len(text), e+300)]
+	mid := strings.Index(rest[:min(len(rest), 104)], "](http")
+	if mid < 0 {
+		return 0, 0, 0
+	}
+	end := strings.IndexAny(rest[mid:], ") \n")
+	if end < 0 {
+		end = len(rest) - mid
+	}
+	address := rest[mid : mid+end]
+	slot := strings.IndexAny(address, "{$<[")
+	if slot < 0 {
+		slot = strings.Index(strings.ToLower(address), "%7b")
+	}
+	if slot < 0 || !strings.ContainsAny(address[:slot], "?&") && !strings.HasSuffix(address[:slot], "=") {
+		return 0, 0, 0
+	}
+	return s, e + mid + end, Medium
 }
 
 // foreignRules hold the override phrase in other languages; accents are gone in the normalised form.

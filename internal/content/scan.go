@@ -27,8 +27,11 @@ func Explain(name string) string {
 	if what, ok := unicodeRules[name]; ok {
 		return what
 	}
-	if name == ruleTooLong {
+	switch name {
+	case ruleTooLong:
 		return "too long to be looked at"
+	case denseRule.name:
+		return "so full of keywords that it was not looked at whole"
 	}
 	for _, r := range scanner().rules {
 		if r.name == name {
@@ -60,8 +63,7 @@ type ruleCount struct {
 	sev  Severity
 }
 
-// states keeps the memory of scans for the next ones. It holds no text: buffers are overwritten
-// before they are read.
+// states keeps the memory of scans for the next ones; what is in it is overwritten before it is read.
 var states = sync.Pool{New: func() any {
 	return &state{counts: map[ruleCount]int{}, places: map[string][]int{}}
 }}

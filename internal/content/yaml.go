@@ -111,7 +111,9 @@ func tooManyOpen(data []byte, limit int) int {
 		case ']', '}':
 			depth = max(0, depth-1)
 		case '-', '?', ':':
-			dashes++
+			if i+1 < len(data) && data[i+1] == ' ' {
+				dashes++ // a line of dashes nests nothing
+			}
 		case ' ', '\t':
 		default:
 			dashes = 0

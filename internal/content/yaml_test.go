@@ -31,6 +31,7 @@ func TestCheckYAML(t *testing.T) {
 		{"anchor and alias", "a: &x 1\nb: *x\n", nil},
 		{"merge", "base: &b {a: 1}\nother:\n  <<: *b\n  c: 2\n", nil},
 		{"text that looks like code", "cmd: \"eval(x)\"\nurl: file:///x\nnote: a & b & c\n", nil},
+		{"line of dashes", "text: |\n  " + strings.Repeat("-", 2000) + "\nlist:\n" + strings.Repeat("-\n", 500), nil},
 		{"three documents", "a: 1\n---\nb: 2\n---\nc: 3\n", nil},
 		{"four documents", "a: 1\n---\nb: 2\n---\nc: 3\n---\nd: 4\n", content.ErrYAMLDocuments},
 		{"contains itself", "a: &a [*a]", content.ErrYAMLCycle},

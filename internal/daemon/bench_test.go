@@ -72,7 +72,7 @@ func startDaemon(b *testing.B, d *storetest.Driver) (home string) {
 	ready, done := make(chan string, 1), make(chan error, 1)
 	go func() {
 		done <- daemon.Run(ctx, daemon.Options{
-			Place: place.Place{Home: home}, Listen: "127.0.0.1:0", Store: store.Options{Wrap: d.Wrap},
+			Place: place.Place{Home: home}, Listen: "127.0.0.1:0", WrapDriver: d.Wrap,
 			Log: slog.New(slog.DiscardHandler), Ready: func(url string) { ready <- url },
 		})
 	}()

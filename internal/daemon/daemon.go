@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
@@ -37,8 +38,13 @@ type Options struct {
 	Place place.Place
 	// Listen is the TCP address of the console and the API.
 	Listen string
-	// Store is how the store is opened; Dir and Logger are filled in.
-	Store store.Options
+	// Database is a postgres:// URL; "" is the embedded SQLite.
+	Database string
+	// Node names this daemon among those that share a database.
+	Node string
+	// WrapDriver interposes on the database driver, for tests that count or
+	// fail its statements.
+	WrapDriver func(driver.Connector) driver.Connector
 	// PolicyFile is the user's policy file; the place's own if "".
 	PolicyFile string
 	// Isolation is what the operator states about the agents' environment.
@@ -133,8 +139,7 @@ func listenUnix(path string) (net.Listener, error) {
 // open opens everything that is durable and wires it up.
 func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	home := d.opts.Place.Home
-	so := d.opts.Store
-	so.Dir, so.Logger = home, d.log
+	so := store.Options{Dir: home, DSN: d.opts.Database, Node: d.opts.Node, Logger: d.log, Wrap: d.opts.WrapDriver}
 	if d.keys, err = keyring.Load(d.opts.Place.Keys(), nil); err != nil {
 		return err
 	}
@@ -328,14 +333,8 @@ func (d *daemon) watchState(ctx context.Context) error {
 // expiry itself is judged wherever a request is used.
 func (d *daemon) expire(ctx context.Context) error {
 	due := false
-	err := d.store.Read(ctx, func(tx *store.Tx) error {
-		now, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		var n int
-		err = tx.QueryRow(`SELECT count(*) FROM approval_request WHERE state = 'pending' AND expires <= $1`, keyring.Micros(now)).Scan(&n)
-		due = n > 0
+	err := d.store.Read(ctx, func(tx *store.Tx) (err error) {
+		due, err = d.desk.Due(tx)
 		return err
 	})
 	if err != nil || !due {

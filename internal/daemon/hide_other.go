@@ -2,8 +2,5 @@
 
 package daemon
 
-// hide has no counterpart here; the posture says so.
+// hide has no counterpart here.
 func hide() {}
-
-// posture is advisory where the gate cannot be kept apart from the agents.
-func posture() string { return "advisory" }

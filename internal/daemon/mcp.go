@@ -12,9 +12,9 @@ import (
 )
 
 // mcp makes the MCP endpoint.
-func (d *daemon) mcp(caller func(*http.Request) (call.Principal, error)) http.Handler {
+func (d *daemon) mcp(caller func(*http.Request) (call.Principal, bool, error)) http.Handler {
 	native := aql.New(aql.Options{
-		Version: d.opts.Version, Posture: d.record.posture, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting,
+		Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting,
 	})
 	return mcp.Handler(mcp.Options{Gate: d.gate, Effect: native, Caller: caller, Version: d.opts.Version, Log: d.log})
 }

@@ -20,15 +20,14 @@ import (
 
 // recorder writes events down.
 type recorder struct {
-	redact  atomic.Pointer[content.Redactor]
-	posture string
-	log     *slog.Logger
-	counts  *prometheus.CounterVec
+	redact atomic.Pointer[content.Redactor]
+	log    *slog.Logger
+	counts *prometheus.CounterVec
 }
 
 func newRecorder(log *slog.Logger) *recorder {
 	r := &recorder{
-		posture: posture(), log: log,
+		log: log,
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gatehouse_events_total", Help: "Events recorded, by kind, level and outcome.",
 		}, []string{"kind", "level", "outcome"}),
@@ -72,7 +71,7 @@ func (r *recorder) describe(c *call.Call, d *call.Decision, f *facts.Facts) []by
 		Call:     &storedCall{Call: clean, Redacted: commitments},
 		Decision: r.decision(d),
 		Facts:    r.facts(c, d, f),
-		Posture:  r.posture,
+		Posture:  c.Posture(),
 	})
 	if err != nil {
 		r.log.Error("a call could not be described for the log", "call", c.ID, "error", err)
@@ -173,7 +172,7 @@ func joinObjects(a, b jsontext.Value) jsontext.Value {
 
 // act adds something a person did.
 func (r *recorder) act(tx *store.Tx, a admin.Act) error {
-	body, err := json.Marshal(stored{Act: &a, Posture: r.posture})
+	body, err := json.Marshal(stored{Act: &a})
 	if err != nil {
 		return err
 	}

@@ -28,8 +28,9 @@ type Effect interface {
 type Options struct {
 	Gate   *gate.Gate
 	Effect Effect
-	// Caller says who makes a request; an error is answered with 401.
-	Caller  func(*http.Request) (call.Principal, error)
+	// Caller says who makes a request, and whether the gate holds them; an
+	// error is answered with 401.
+	Caller  func(*http.Request) (p call.Principal, held bool, err error)
 	Version string
 	Log     *slog.Logger
 }
@@ -40,6 +41,12 @@ type server struct {
 
 type callerKey struct{}
 
+// caller is who makes a request.
+type caller struct {
+	principal call.Principal
+	held      bool
+}
+
 // Handler serves MCP over HTTP. Every request says who makes it; there are no
 // sessions of the protocol that could be taken over.
 func Handler(opts Options) http.Handler {
@@ -47,13 +54,15 @@ func Handler(opts Options) http.Handler {
 	protocol := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.tools() },
 		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: call.MaxArgs + 64<<10})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := opts.Caller(r)
+		var who caller
+		var err error
+		who.principal, who.held, err = opts.Caller(r)
 		if err != nil {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, err.Error(), http.StatusUnauthorized)
 			return
 		}
-		protocol.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, p)))
+		protocol.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
 	})
 }
 
@@ -106,14 +115,14 @@ func (s *server) call(ctx context.Context, e call.Endpoint, args json.RawMessage
 	if err := jsonv2.Unmarshal(args, &in, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return failed("The arguments are not what this tool takes (operation, element_type, params): " + err.Error()), nil
 	}
-	p, ok := ctx.Value(callerKey{}).(call.Principal)
+	who, ok := ctx.Value(callerKey{}).(caller)
 	if !ok {
 		return failed("Denied: nobody said who is calling."), nil
 	}
 	if op, known := call.LookupOperation(in.Operation); known && op.Endpoint == e && !s.opts.Effect.Serves(op.Name) {
 		return failed(op.Name + " is not performed by this version of the gate; nothing was done."), nil
 	}
-	c := &call.Call{Kind: call.Native, Surface: "mcp", Principal: p, Operation: in.Operation, Endpoint: e, ElementType: in.ElementType, Args: in.Params}
+	c := &call.Call{Kind: call.Native, Surface: "mcp", Principal: who.principal, Held: who.held, Operation: in.Operation, Endpoint: e, ElementType: in.ElementType, Args: in.Params}
 	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: c, Runs: "gate"})
 	if ans.Verdict != gate.Allowed {
 		return failed(ans.Message), nil
@@ -123,7 +132,7 @@ func (s *server) call(ctx context.Context, e call.Endpoint, args json.RawMessage
 	if err != nil {
 		outcome, detail = gate.Failed, err.Error()
 	}
-	if ferr := s.opts.Gate.Finish(context.WithoutCancel(ctx), ans.CallID, p, outcome, detail); ferr != nil {
+	if ferr := s.opts.Gate.Finish(context.WithoutCancel(ctx), ans.CallID, who.principal, outcome, detail); ferr != nil {
 		s.opts.Log.Error("an outcome could not be recorded", "call", ans.CallID, "error", ferr)
 	}
 	if err != nil {

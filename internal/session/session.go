@@ -62,7 +62,8 @@ type Open struct {
 	Ref string
 	// Process is what the session is bound to; on a unix socket see [Anchor].
 	Process Process
-	// Peer is who asks. Its token, if it has one, binds the session instead.
+	// Peer is who asks. Its token, if it has one, binds the session instead;
+	// it must be the agent's present one.
 	Peer       Peer
 	Attendance Attendance
 	Mode       Mode
@@ -131,6 +132,11 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 	s, err = o.session()
 	if err != nil {
 		return nil, false, err
+	}
+	if s.Token != "" {
+		if err := g.holds(tx, s.Agent, s.Token); err != nil {
+			return nil, false, err
+		}
 	}
 	now, err := tx.Now()
 	if err != nil {

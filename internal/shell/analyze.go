@@ -59,6 +59,7 @@ type analyzer struct {
 	words    []word
 	args     []Arg
 	effects  []Effect
+	reader   strings.Reader
 }
 
 // output is what is known of what a command prints, or of what a command
@@ -142,28 +143,38 @@ func (a *analyzer) run(cmd string) {
 }
 
 // survey looks over a text once before it is parsed: how many commands it may
-// have, and whether there are loops or functions in it.
+// have, and whether there are loops or functions in it that may assign.
 func survey(text string) (commands int, loops bool) {
 	commands = 1
+	assigns := false
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case ';', '|', '\n', '`':
 			commands++
 		case '(':
 			commands++
-			loops = loops || strings.HasPrefix(text[i:], "()") || strings.HasPrefix(text[i:], "((")
+			if strings.HasPrefix(text[i:], "()") || strings.HasPrefix(text[i:], "((") {
+				loops, assigns = true, true
+			}
 		case '&':
 			if i > 0 && text[i-1] != '>' {
 				commands++
 			}
 			i++
+		case '=':
+			assigns = true
 		case 'd':
 			loops = loops || strings.HasPrefix(text[i:], "done")
+			assigns = assigns || i > 0 && (text[i-1] == 'c' || text[i-1] == 'a' || text[i-1] == 'h') // cd, read, pushd
+		case 'p':
+			assigns = assigns || strings.HasPrefix(text[i:], "popd") || strings.HasPrefix(text[i:], "printf")
+		case 'm', 'g':
+			assigns = assigns || strings.HasPrefix(text[i:], "mapfile") || strings.HasPrefix(text[i:], "getopts")
 		case 'f':
 			loops = loops || strings.HasPrefix(text[i:], "function")
 		}
 	}
-	return min(commands, 16), loops
+	return min(commands, 16), loops && assigns
 }
 
 // script parses a text and follows it. If it does not parse, what came before
@@ -178,7 +189,8 @@ func (a *analyzer) script(text string) {
 	if lang != syntax.LangBash {
 		p = syntax.NewParser(syntax.Variant(lang))
 	}
-	file, err := p.Parse(strings.NewReader(text), "")
+	a.reader.Reset(text)
+	file, err := p.Parse(&a.reader, "")
 	if err == nil {
 		if loops {
 			a.collectLoops(file)
@@ -309,13 +321,13 @@ func (a *analyzer) add(e Effect) {
 		return
 	}
 	if c.Effects == nil {
-		// Most commands have one or two: cut room for two from a larger piece.
-		if cap(a.effects)-len(a.effects) < 2 {
-			a.effects = make([]Effect, 0, max(2, 2*a.expected))
+		// Most commands have one: cut room for it from a larger piece.
+		if cap(a.effects) == len(a.effects) {
+			a.effects = make([]Effect, 0, 1+a.expected/2)
 		}
 		n := len(a.effects)
-		a.effects = a.effects[:n+2]
-		c.Effects = a.effects[n : n : n+2]
+		a.effects = a.effects[:n+1]
+		c.Effects = a.effects[n : n : n+1]
 	}
 	c.Effects = append(c.Effects, e)
 }

@@ -1,8 +1,8 @@
 package shell_test
 
 import (
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +29,7 @@ var ordinary = []string{
 }
 
 // BenchmarkAnalyze measures analysis against the parser alone, on the same
-// text in the same run. The ratio is of the best rounds, because the machine
+// text in the same run. The ratio is of the median rounds, because the machine
 // does other things as well.
 func BenchmarkAnalyze(b *testing.B) { compare(b, ordinary) }
 
@@ -47,7 +47,7 @@ func compare(b *testing.B, cmds []string) {
 	shell.Analyze("ls", shell.Options{}) // reads the tables
 	parser := syntax.NewParser()
 	b.ReportAllocs()
-	parse, analyze := time.Hour, time.Hour
+	var parse, analyze []time.Duration
 	for b.Loop() {
 		start := time.Now()
 		for _, cmd := range cmds {
@@ -57,10 +57,15 @@ func compare(b *testing.B, cmds []string) {
 		for _, cmd := range cmds {
 			shell.Analyze(cmd, shell.Options{})
 		}
-		parse, analyze = min(parse, mid.Sub(start)), min(analyze, time.Since(mid))
+		parse, analyze = append(parse, mid.Sub(start)), append(analyze, time.Since(mid))
 	}
-	b.ReportMetric(float64(analyze)/float64(parse), "ratio")
-	b.ReportMetric(float64(analyze.Nanoseconds())/float64(len(cmds)), "ns/command")
+	b.ReportMetric(float64(median(analyze))/float64(median(parse)), "ratio")
+	b.ReportMetric(float64(median(analyze).Nanoseconds())/float64(len(cmds)), "ns/command")
+}
+
+func median(list []time.Duration) time.Duration {
+	slices.Sort(list)
+	return list[len(list)/2]
 }
 
 // BenchmarkGrowth shows that twice the text takes twice the time.
@@ -131,13 +136,11 @@ func TestGrowthIsLinear(t *testing.T) {
 			return best
 		}
 		quarter, full := took(size/4), took(size)
-		// Four times the text may take four times as long; sixteen would be a square.
+		// Four times the text may take four times as long; sixteen would be a
+		// square. Below a third of a second the machine's own noise is larger.
 		if full > 10*quarter && full > 300*time.Millisecond {
 			t.Errorf("%s: a quarter takes %v, all of it %v", name, quarter, full)
 		}
-		if full > 2*time.Second {
-			t.Errorf("%s takes %v", name, full)
-		}
-		t.Log(fmt.Sprintf("%-14s %10v %10v", name, quarter, full))
+		t.Logf("%-14s %10v %10v", name, quarter, full)
 	}
 }

@@ -52,11 +52,19 @@ func noOutput(args []word) bool {
 
 // begin starts a new command; effects go to it until the caller restores cur.
 func (a *analyzer) begin(span Span) {
-	if a.out.Commands == nil {
-		a.out.Commands = make([]Command, 0, a.expected)
+	cmds := a.out.Commands
+	n := len(cmds)
+	switch {
+	case cmds == nil:
+		cmds = make([]Command, 1, max(1, a.expected))
+	case n < cap(cmds):
+		cmds = cmds[:n+1] // never used before, so it is empty
+	default:
+		cmds = append(cmds, Command{})
 	}
-	a.out.Commands = append(a.out.Commands, Command{Span: span, Via: a.via, Remote: a.remote > 0})
-	a.cur = len(a.out.Commands) - 1
+	c := &cmds[n]
+	c.Span, c.Via, c.Remote = span, a.via, a.remote > 0
+	a.out.Commands, a.cur = cmds, n
 }
 
 // alternatives runs a command once for every combination of the values its
@@ -203,10 +211,10 @@ func programName(word string) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	if i := strings.LastIndexByte(name, '\\'); i >= 0 {
+	if i := strings.LastIndexByte(name, '\\'); i >= 0 { // Windows
 		name = name[i+1:]
 	}
-	if len(name) > 4 {
+	if len(name) > 4 && name[len(name)-4] == '.' {
 		switch strings.ToLower(name[len(name)-4:]) {
 		case ".exe", ".cmd", ".bat":
 			name = strings.ToLower(name[:len(name)-4])

@@ -322,7 +322,8 @@ func (a *analyzer) applySpec(p *knowledge.Program, spec, parent *knowledge.Spec,
 		if spec.Default != "" {
 			return a.applySpec(p, spec.Sub(spec.Default), spec, args, len(args))
 		}
-		return a.applyParsed(p, spec, parent, &parsed{a: a, hit0: len(a.hits), op0: len(a.operands), sub: -1, dashes: -1})
+		a.unknown(args[0].span, "runs "+p.Name+" without a subcommand its table knows")
+		return output{given: true}
 	}
 	w := &args[ps.sub]
 	name, ok := w.literal()

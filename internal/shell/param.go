@@ -100,6 +100,9 @@ func (b *builder) variable(name string, quoted bool) {
 		b.plainUnknown()
 		return
 	}
+	if v != nil && v.secret != "" {
+		b.cur.setRare(func(r *rare) { r.secret = v.secret })
+	}
 	switch {
 	case v != nil && v.number:
 		b.numberUnknown()

@@ -20,6 +20,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,6 +65,9 @@ type Gate struct {
 	Args []string
 	// Env is added to the daemon's environment.
 	Env []string
+	// Wrap is put in front of the daemon's command line. It must end in
+	// becoming the daemon, so that signals reach it.
+	Wrap []string
 
 	t    testing.TB
 	bin  string
@@ -71,6 +75,7 @@ type Gate struct {
 	cmd  *exec.Cmd
 	log  *syncBuffer
 	done chan struct{}
+	tty  *os.File // the controlling terminal of the next start, nil for none
 }
 
 // Start starts a gate with the arguments and stops it when the test ends.
@@ -116,11 +121,33 @@ func (g *Gate) Up() {
 
 // TryUp is Up for tests that expect it to fail.
 func (g *Gate) TryUp() error {
-	g.cmd = exec.Command(g.bin, append([]string{"up", "--data", g.Home, "--listen", g.addr}, g.Args...)...)
+	if err := g.Launch(); err != nil {
+		return err
+	}
+	for {
+		err := g.Client("").Do(context.Background(), "GET", "/v1/health", nil, nil)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-g.done:
+			return errors.New("it ended")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// Launch starts the daemon and does not wait for it.
+func (g *Gate) Launch() error {
+	line := slices.Concat(g.Wrap, []string{g.bin, "up", "--data", g.Home, "--listen", g.addr}, g.Args)
+	g.cmd = exec.Command(line[0], line[1:]...)
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	// A session of its own: the daemon must not find the tests' terminal.
 	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if g.tty != nil {
+		g.cmd.Stdin, g.cmd.SysProcAttr.Setctty = g.tty, true // of descriptor 0
+	}
 	if err := g.cmd.Start(); err != nil {
 		return err
 	}
@@ -130,17 +157,7 @@ func (g *Gate) TryUp() error {
 		defer close(done)
 		_ = cmd.Wait() // how it ended is the test's business
 	}()
-	for {
-		err := g.Client("").Do(context.Background(), "GET", "/v1/health", nil, nil)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-done:
-			return errors.New("it ended")
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return nil
 }
 
 // PID is the process id of the daemon.
@@ -241,8 +258,7 @@ func (g *Gate) HTTP(method, path, secret string, header http.Header, in any) (*h
 	if secret != "" {
 		req.Header.Set("Authorization", "Bearer "+secret)
 	}
-	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, err := c.Do(req)
+	resp, err := noRedirects.Do(req)
 	if err != nil {
 		g.t.Fatal(err)
 	}
