@@ -70,6 +70,18 @@ type Call struct {
 	Note string `json:"note,omitzero"`
 	// Parent is the id of the call this one is nested in.
 	Parent string `json:"parent,omitzero"`
+	// Held says that the caller runs as a user who cannot reach the gate's own
+	// files. Where that is not known it is not so.
+	Held bool `json:"held,omitzero"`
+}
+
+// Posture says in a word what the gate can do about the caller: hold it, or
+// only advise it.
+func (c *Call) Posture() string {
+	if c.Held {
+		return "held"
+	}
+	return "advisory"
 }
 
 // maxName bounds every name in a call; longer ones are an attack on the log.
@@ -94,6 +106,9 @@ func (c *Call) Normalize() error {
 			c.Operation = op.Name
 		}
 		return c.foldElementType()
+	}
+	if c.Kind == External {
+		return c.foldHostTool()
 	}
 	return nil
 }

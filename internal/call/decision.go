@@ -5,6 +5,9 @@ import (
 	"iter"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Stage is one group of voters. Every stage votes on every call, with
@@ -107,6 +110,32 @@ type Ballot struct {
 	Level     Level      `json:"level"`
 	Votes     []Vote     `json:"votes"`
 	Conflicts []Conflict `json:"conflicts,omitzero"`
+
+	encoded jsontext.Value // the ballot as JSON, if it was made to be shared
+}
+
+// Share returns the ballot with its JSON made in advance, for ballots that are
+// compiled once and stand in many decisions. It must not be changed after.
+func (b Ballot) Share() Ballot {
+	if encoded, err := json.Marshal(plainBallot(b)); err == nil {
+		b.encoded = encoded
+	}
+	return b
+}
+
+// Shared says that the ballot was compiled in advance and holds nothing of
+// the call it stands in.
+func (b *Ballot) Shared() bool { return b.encoded != nil }
+
+// plainBallot is a ballot without the method below.
+type plainBallot Ballot
+
+// MarshalJSONTo writes the ballot, from what was made in advance if it was.
+func (b Ballot) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if b.encoded != nil {
+		return enc.WriteValue(b.encoded)
+	}
+	return json.MarshalEncode(enc, plainBallot(b))
 }
 
 // Conflict is a vote that lost against another.

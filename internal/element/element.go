@@ -79,9 +79,9 @@ func Compile(elements []Element) *Set {
 	ops := call.Operations()
 	for i := range ops {
 		for _, t := range types {
-			s.ballots[key{ops[i].Name, t, false}] = resolve(&ops[i], t, false, elements)
+			s.ballots[key{ops[i].Name, t, false}] = resolve(&ops[i], t, false, elements).Share()
 			if ops[i].FreeIfTightening {
-				s.ballots[key{ops[i].Name, t, true}] = resolve(&ops[i], t, true, elements)
+				s.ballots[key{ops[i].Name, t, true}] = resolve(&ops[i], t, true, elements).Share()
 			}
 		}
 	}

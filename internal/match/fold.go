@@ -1,6 +1,7 @@
 package match
 
 import (
+	"slices"
 	"sort"
 	"strings"
 	"sync/atomic"
@@ -141,6 +142,7 @@ type foldStep struct{ at, src int32 }
 // Load folds s, reusing the buffers of f. s must be shorter than 2 GiB.
 func (f *Folded) Load(s string) {
 	f.Text, f.Marks, f.steps = f.Text[:0], f.Marks[:0], f.steps[:0]
+	f.Text = slices.Grow(f.Text, len(s))
 	f.words.reset()
 	for i := 0; i < len(s); {
 		if c := s[i]; c < utf8.RuneSelf {
@@ -161,7 +163,7 @@ func (f *Folded) Load(s string) {
 		}
 		switch {
 		case in.word || in.mark.stripped():
-			f.words.add(in, i)
+			f.words.add(in, s, i)
 		default:
 			f.words.end(f, i)
 		}
@@ -179,29 +181,45 @@ func (f *Folded) Load(s string) {
 	f.words.finish(f)
 }
 
-// ascii copies a run of ASCII from i on and returns where it ends.
+// ascii copies a run of ASCII from i on and returns where it ends. A word that began with other
+// letters goes on in it; one that begins here is looked at only if other letters follow.
 func (f *Folded) ascii(s string, i int) int {
 	from := i
-	for i < len(s) {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			break
-		}
-		switch asciiKind[c] {
+	for f.words.start >= 0 && i < len(s) && s[i] < utf8.RuneSelf {
+		switch asciiKind[s[i]] {
 		case asciiLetter:
-			f.words.addLatin(i)
+			f.words.scripts |= scrLatin
+			f.words.letters++
+			i++
 		case asciiWord:
-			f.words.addCommon(i)
-		case asciiControl:
-			f.mark(MarkControl, i, i+1)
-			f.words.end(f, i)
+			i++
 		default:
 			f.words.end(f, i)
+		}
+	}
+	for i < len(s) && s[i] < utf8.RuneSelf {
+		if asciiKind[s[i]] == asciiControl {
+			f.mark(MarkControl, i, i+1)
 		}
 		i++
 	}
 	f.Text = append(f.Text, s[from:i]...)
 	return i
+}
+
+// Changed returns the parts of Text that differ from the loaded text, each with up to before bytes
+// ahead of it and after bytes behind it; parts that touch are joined. Elsewhere the two are equal.
+func (f *Folded) Changed(before, after int) [][2]int {
+	var out [][2]int
+	for _, st := range f.steps {
+		from, to := max(0, int(st.at)-before), min(len(f.Text), int(st.at)+after)
+		if n := len(out); n > 0 && from <= out[n-1][1] {
+			out[n-1][1] = to
+			continue
+		}
+		out = append(out, [2]int{from, to})
+	}
+	return out
 }
 
 // Source returns the offset in the loaded text that Text[at] came from.
@@ -247,3 +265,29 @@ var asciiKind = func() (t [utf8.RuneSelf]uint8) {
 	}
 	return t
 }()
+
+// Disguised reports whether s holds characters that hide from a reader or dress up as ASCII ones:
+// invisible characters, letters of other scripts or mathematical and full-width forms that read as
+// ASCII. Letters with accents are no disguise.
+func Disguised(s string) bool {
+	for i, r := range s {
+		if r < utf8.RuneSelf {
+			continue
+		}
+		if r == utf8.RuneError && s[i] != 0xEF {
+			continue
+		}
+		in := infoOf(r)
+		switch {
+		case in.mark.stripped():
+			return true
+		case in.n == 0 || in.n == foldKeep || asciiKind[in.fold[0]] == asciiOther:
+			continue
+		case r < 0x250 || r >= 0x1E00 && r < 0x1F00:
+			continue // Latin letters with accents
+		default:
+			return true
+		}
+	}
+	return false
+}

@@ -159,6 +159,9 @@ type wordState struct {
 // minLookAlike is how long a word must be to count as a look-alike: shorter ones are symbols.
 const minLookAlike = 3
 
+// maxWord is how far back a word is followed.
+const maxWord = 64
+
 // maxSuspects bounds what is kept per text; one is enough to report.
 const maxSuspects = 16
 
@@ -166,23 +169,22 @@ func (w *wordState) reset() {
 	*w = wordState{start: -1, suspects: w.suspects[:0], suspectS: w.suspectS[:0]}
 }
 
-func (w *wordState) addLatin(i int) {
+// add takes one more character, at s[i], into the word. If it is the first, the ASCII letters right
+// before it belong to the word too.
+func (w *wordState) add(in *runeInfo, s string, i int) {
 	if w.start < 0 {
 		w.start = i
-	}
-	w.scripts |= scrLatin
-	w.letters++
-}
-
-func (w *wordState) addCommon(i int) {
-	if w.start < 0 {
-		w.start = i
-	}
-}
-
-func (w *wordState) add(in *runeInfo, i int) {
-	if w.start < 0 {
-		w.start = i
+		for w.start > 0 && i-w.start < maxWord && s[w.start-1] < utf8.RuneSelf {
+			k := asciiKind[s[w.start-1]]
+			if k != asciiLetter && k != asciiWord {
+				break
+			}
+			if k == asciiLetter {
+				w.scripts |= scrLatin
+				w.letters++
+			}
+			w.start--
+		}
 	}
 	if in.script == 0 {
 		return

@@ -120,10 +120,6 @@ func TestVisible(t *testing.T) {
 			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
 		}
 	}
-	want := []match.Piece{{Text: "a\nb"}, {Text: `\u202E`, Escaped: true}, {Text: "c"}}
-	if diff := cmp.Diff(want, match.Pieces("a\nb\u202ec")); diff != "" {
-		t.Errorf("Pieces: %s", diff)
-	}
 }
 
 // TestVisibleInjective: nothing is lost, and what is shown holds no character one cannot see.

@@ -16,49 +16,29 @@ func Visible(s string) string { return visible(s, false) }
 // VisibleLines is Visible that keeps line feeds as line ends, for text shown in lines.
 func VisibleLines(s string) string { return visible(s, true) }
 
-// A Piece is a part of a rendered text.
-type Piece struct {
-	Text    string
-	Escaped bool // Text is an escape that stands for something one would not see
-}
-
-// Pieces renders like VisibleLines, but says which parts are escapes, so that a page can set them
-// apart.
-func Pieces(s string) []Piece {
-	var out []Piece
-	eachVisible(s, true, func(text string, esc bool) {
-		if n := len(out); n > 0 && out[n-1].Escaped == esc {
-			out[n-1].Text += text
-			return
-		}
-		out = append(out, Piece{text, esc})
-	})
-	return out
-}
-
 func visible(s string, lines bool) string {
 	var b strings.Builder
 	b.Grow(len(s))
-	eachVisible(s, lines, func(text string, _ bool) { b.WriteString(text) })
+	eachVisible(s, lines, func(text string) { b.WriteString(text) })
 	return b.String()
 }
 
-func eachVisible(s string, lines bool, emit func(text string, escaped bool)) {
+func eachVisible(s string, lines bool, emit func(text string)) {
 	from := 0
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
 		esc := escapeOf(s, i, r, size, lines)
 		if esc != "" {
 			if from < i {
-				emit(s[from:i], false)
+				emit(s[from:i])
 			}
-			emit(esc, true)
+			emit(esc)
 			from = i + size
 		}
 		i += size
 	}
 	if from < len(s) {
-		emit(s[from:], false)
+		emit(s[from:])
 	}
 }
 

@@ -19,18 +19,17 @@ var (
 // confined is the guarantee that project code runs in the gate's sandbox.
 var confined = []call.Guarantee{{Name: "confined"}}
 
-// passes makes one AUTO_APPROVE vote per stage.
-func passes(reason string) [][]call.Vote {
-	votes := make([][]call.Vote, len(call.Stages()))
+// passes makes one AUTO_APPROVE ballot per stage.
+func passes(reason string) []call.Ballot {
+	ballots := make([]call.Ballot, len(call.Stages()))
 	for i, stage := range call.Stages() {
-		votes[i] = []call.Vote{{Stage: stage, Source: "gatehouse", Rule: "default", Level: call.AutoApprove, Reason: reason}}
+		vote := call.Vote{Stage: stage, Source: "gatehouse", Rule: "default", Level: call.AutoApprove, Reason: reason}
+		ballots[i] = call.Ballot{Stage: stage, Level: call.AutoApprove, Votes: []call.Vote{vote}}.Share()
 	}
-	return votes
+	return ballots
 }
 
-func passed(stage call.Stage, votes [][]call.Vote) call.Ballot {
-	return call.Ballot{Stage: stage, Level: call.AutoApprove, Votes: votes[stage]}
-}
+func passed(stage call.Stage, ballots []call.Ballot) call.Ballot { return ballots[stage] }
 
 // ballot joins votes to a stage's ballot; without any the stage passes.
 func ballot(stage call.Stage, votes []call.Vote) call.Ballot {

@@ -1,0 +1,92 @@
+package main
+
+// figure is one promise.
+type figure struct {
+	name string
+	// pkg is the folder of the benchmarks, "" for what is measured here.
+	pkg string
+	// value is what is measured and base what it is compared with. Where the
+	// benchmark compares by itself, ratio is what it reports. A figure with
+	// neither base nor ratio has its bar on the value.
+	value, base, ratio metric
+	// bar is the limit: at least so much where atLeast is set, else at most. A
+	// figure with none set has no limit.
+	bar     float64
+	atLeast bool
+	none    bool
+}
+
+// metric is one number that a benchmark reports.
+type metric struct {
+	// bench is its name with sub-benchmarks after slashes, without the number of
+	// cores. A star as the last part stands for the worst of them.
+	bench string
+	unit  string // as go test -bench prints it: ns/op, allocs/op, or a unit of its own
+}
+
+// figures are the promises, in the order of the table.
+var figures = []figure{
+	{
+		name: "decide: allocations on the auto path", pkg: "internal/policy",
+		value: metric{"BenchmarkDecide/*", "allocs/op"},
+		bar:   0,
+	},
+	{
+		name: "decide: 1,000 elements against 10", pkg: "internal/policy",
+		value: metric{"BenchmarkElements/1000", "ns/op"}, base: metric{"BenchmarkElements/10", "ns/op"},
+		bar: 1.5,
+	},
+	{
+		name: "shell: analysis against the parser alone", pkg: "internal/shell",
+		value: metric{"BenchmarkAnalyze", "ns/command"}, ratio: metric{"BenchmarkAnalyze", "ratio"},
+		bar: 2.5,
+	},
+	{
+		name: "shell: twice the text, the worst kind", pkg: "internal/shell",
+		value: metric{"BenchmarkGrowth/*", "2n/n"}, none: true,
+	},
+	{
+		name: "content: twice the text, the worst kind", pkg: "internal/content",
+		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, none: true,
+	},
+	{
+		name: "store: 64 writers against a bare loop", pkg: "internal/store",
+		value: metric{"BenchmarkGrouped", "grouped/s"}, base: metric{"BenchmarkGrouped", "bare/s"},
+		bar: 0.5, atLeast: true,
+	},
+	{
+		name: "store: 64 writers against one, 5 ms per sync", pkg: "internal/store",
+		value: metric{"BenchmarkGroupedSlowSync", "grouped/s"}, base: metric{"BenchmarkGroupedSlowSync", "ungrouped/s"},
+		bar: 20, atLeast: true,
+	},
+	{
+		name: "log: newest 50 of 1,000,000, the worst filter against none", pkg: "internal/audit",
+		value: metric{"BenchmarkListMillion", "µs-all"}, ratio: metric{"BenchmarkListMillion", "worst/all"},
+		bar: 3,
+	},
+	{
+		name: "daemon: durable decisions, 64 callers, against a bare loop", pkg: "internal/daemon",
+		value: metric{"BenchmarkDurableDecisions", "decisions/s"}, ratio: metric{"BenchmarkDurableDecisions", "x-bare-loop"},
+		bar: 0.5, atLeast: true,
+	},
+	{
+		name: "daemon: 64 callers against one, 5 ms per sync", pkg: "internal/daemon",
+		value: metric{"BenchmarkGroupedCommits", "ns/op"}, ratio: metric{"BenchmarkGroupedCommits", "x-ungrouped"},
+		bar: 20, atLeast: true,
+	},
+	{
+		name:  "daemon: start to first answer against hello world",
+		value: metric{"daemon/start", "ms"}, base: metric{"daemon/hello", "ms"},
+		bar: 40,
+	},
+	{
+		name:  "daemon: resident memory, idle",
+		value: metric{"daemon/idle", "MiB"},
+		bar:   60,
+	},
+	{
+		name: "sandbox: a run against bubblewrap by hand", pkg: "sandbox",
+		value: metric{"BenchmarkRun", "ns/op"}, base: metric{"BenchmarkHand", "ns/op"},
+		bar: 2.2,
+	},
+}

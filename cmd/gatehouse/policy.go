@@ -1,0 +1,282 @@
+package main
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/spf13/cobra"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+)
+
+func newPolicy(a *app) *cobra.Command {
+	cmd := a.withCredential(&cobra.Command{
+		Use: "policy", Short: "Check, explain and test policy files; accept changes that loosen",
+		Example: `  gatehouse policy lint policy.toml
+  gatehouse policy explain policy.toml
+  gatehouse policy test policy.toml
+  gatehouse policy status --credential-file me.key
+  gatehouse policy accept --credential-file me.key --code 123456`,
+	})
+	cmd.AddCommand(newLint(a), newExplain(a), newPolicyTest(a), newSchema(), newPolicyStatus(a), newAccept(a), newTrust(a))
+	return cmd
+}
+
+// readPolicies reads the files named, or those of this user's gate.
+func (a *app) readPolicies(args []string) ([]policy.Layer, error) {
+	if len(args) == 0 {
+		p, err := place.Find(a.home)
+		if err != nil {
+			return nil, err
+		}
+		return readLayers([]layerFile{{policy.ScopeMachine, place.MachinePolicy, true}, {policy.ScopeUser, p.Policy(), true}})
+	}
+	var files []layerFile
+	for _, path := range args {
+		scope := policy.ScopeUser
+		if filepath.Base(path) == place.ProjectPolicy {
+			scope = policy.ScopeProject
+		}
+		files = append(files, layerFile{scope, path, false})
+	}
+	return readLayers(files)
+}
+
+type layerFile struct {
+	scope    policy.Scope
+	path     string
+	optional bool
+}
+
+// readLayers reads and parses files, and reports every problem of all of them.
+func readLayers(files []layerFile) ([]policy.Layer, error) {
+	var layers []policy.Layer
+	var problems []error
+	for _, f := range files {
+		data, err := os.ReadFile(f.path)
+		if f.optional && errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := policy.Parse(f.path, data)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		layers = append(layers, policy.Layer{Scope: f.scope, File: parsed})
+	}
+	return layers, errors.Join(problems...)
+}
+
+// compile compiles layers as the daemon would.
+func compile(layers []policy.Layer) (*policy.Snapshot, error) {
+	home, _ := os.UserHomeDir() // a policy that needs it says so
+	return policy.Compile(layers, policy.Options{Home: home})
+}
+
+func newLint(a *app) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use: "lint [FILE...]", Short: "Find everything that is wrong in policy files, with file and line",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			layers, err := a.readPolicies(args)
+			var snap *policy.Snapshot
+			if err == nil {
+				snap, err = compile(layers)
+			}
+			var problems policy.Problems
+			switch {
+			case errors.As(err, &problems):
+			case err != nil:
+				return err
+			default:
+				problems = snap.Ignored
+			}
+			if a.json {
+				if perr := printJSON(out(cmd), map[string]any{"problems": problems, "ok": err == nil}); perr != nil {
+					return perr
+				}
+			} else if err != nil {
+				fmt.Fprintln(out(cmd), err)
+			} else {
+				for _, p := range problems {
+					fmt.Fprintln(out(cmd), "ignored: "+p.String())
+				}
+				fmt.Fprintf(out(cmd), "%d file(s), no problem.\n", len(layers))
+			}
+			if err != nil {
+				return codeError(1)
+			}
+			return nil
+		},
+	})
+}
+
+func newExplain(a *app) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use: "explain [FILE...]", Short: "Show what is in force and where each part of it comes from",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			layers, err := a.readPolicies(args)
+			if err != nil {
+				return err
+			}
+			snap, err := compile(layers)
+			if err != nil {
+				return err
+			}
+			e := snap.Explain()
+			if a.json {
+				return printJSON(out(cmd), e)
+			}
+			_, err = fmt.Fprintln(out(cmd), e.String())
+			return err
+		},
+	})
+}
+
+func newPolicyTest(a *app) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use: "test [FILE...]", Short: "Run the examples and tests that policy files carry",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			layers, err := a.readPolicies(args)
+			if err != nil {
+				return err
+			}
+			snap, err := compile(layers)
+			if err != nil {
+				return err
+			}
+			var results []policy.TestResult
+			for _, l := range layers {
+				results = append(results, snap.RunTests(l.File, analyse)...)
+			}
+			if a.json {
+				err = printJSON(out(cmd), results)
+			} else {
+				err = printTests(out(cmd), results)
+			}
+			if err == nil && slices.ContainsFunc(results, func(r policy.TestResult) bool { return !r.OK() }) {
+				return codeError(1)
+			}
+			return err
+		},
+	})
+}
+
+// analyse describes a command as the gate would, by its words alone.
+func analyse(command string) (*facts.Facts, error) {
+	args, err := json.Marshal(map[string]string{"command": command})
+	if err != nil {
+		return nil, err
+	}
+	c := &call.Call{Kind: call.External, Operation: call.OpShell, Args: args}
+	return facts.Extract(c, nil, &facts.Options{}), nil
+}
+
+func printTests(w io.Writer, results []policy.TestResult) error {
+	failed := 0
+	for _, r := range results {
+		mark := paint(w, green, "ok  ")
+		if !r.OK() {
+			mark = paint(w, red, "FAIL")
+			failed++
+		}
+		fmt.Fprintf(w, "%s  %s: %s\n", mark, r.Source, r.Name)
+		if !r.OK() {
+			fmt.Fprintf(w, "      wanted %s, got %s: %s%s\n", r.Want, r.Got, r.Why, r.Problem)
+		}
+	}
+	_, err := fmt.Fprintf(w, "%d test(s), %d failed. The examples of rules were checked when the files were read.\n", len(results), failed)
+	return err
+}
+
+func newSchema() *cobra.Command {
+	return &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of policy files, for editors", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := policy.Schema()
+			if err != nil {
+				return err
+			}
+			enc := stdjson.NewEncoder(out(cmd))
+			enc.SetIndent("", "  ")
+			return enc.Encode(s)
+		},
+	}
+}
+
+func newPolicyStatus(a *app) *cobra.Command {
+	return a.withJSON(&cobra.Command{
+		Use: "status", Short: "Show the policy in force, what did not load and what waits", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			got := &admin.Policy{}
+			return a.show(cmd, "/v1/policy", got, func() error {
+				fmt.Fprintf(out(cmd), "in force  %s  profile %s, mode %s\n", got.Hash, got.Profile, got.Mode)
+				for _, f := range got.Files {
+					fmt.Fprintf(out(cmd), "file      %s\n", f)
+				}
+				for _, b := range got.Broken {
+					fmt.Fprintf(out(cmd), "%s    %s\n", paint(out(cmd), red, "broken"), b)
+				}
+				if s := got.Staged; s != nil {
+					fmt.Fprintf(out(cmd), "%s    %s, since %s\n", paint(out(cmd), yellow, "staged"), s.Hash, stamp(s.Since))
+					for _, c := range s.Changes {
+						fmt.Fprintf(out(cmd), "          %s\n", c)
+					}
+				}
+				return nil
+			})
+		},
+	})
+}
+
+func newAccept(a *app) *cobra.Command {
+	var code string
+	cmd := &cobra.Command{
+		Use: "accept", Short: "Accept the staged change that loosens", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			got := &admin.Policy{}
+			if err := a.do(cmd, "GET", "/v1/policy", nil, got); err != nil {
+				return err
+			}
+			if got.Staged == nil {
+				return errors.New("nothing is staged")
+			}
+			if err := a.do(cmd, "POST", "/v1/policy/accept", &api.AcceptRequest{Hash: got.Staged.Hash, Code: code}, nil); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(out(cmd), "In force: %s\n", got.Staged.Hash)
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&code, "code", "", "one-time code of your authenticator")
+	return cmd
+}
+
+func newTrust(a *app) *cobra.Command {
+	var code string
+	cmd := &cobra.Command{
+		Use: "trust FILE", Short: "Take a project's policy file as it is on disk: it may loosen, or be gone", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return a.do(cmd, "POST", "/v1/policy/trust", &api.TrustRequest{Path: path, Code: code}, nil)
+		},
+	}
+	cmd.Flags().StringVar(&code, "code", "", "one-time code of your authenticator")
+	return cmd
+}

@@ -1,0 +1,166 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
+)
+
+// maxWait bounds how long one request may wait for a person. A client that
+// wants to wait longer repeats the call, which finds the same request.
+const maxWait = 10 * time.Minute
+
+// build makes a call of what came over the wire. The principal is who the
+// door says it is; nothing in the body can change that.
+func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.Call, error) {
+	session, err := s.opts.Doors.Session(ctx, SessionAsk{
+		Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: in.Session, Workspace: in.Dir, Surface: c.surface,
+	})
+	if err != nil {
+		return nil, err
+	}
+	built, err := BuildCall(in, c.surface, call.Principal{Agent: c.agent, Session: session, Path: in.Path})
+	if err != nil {
+		return nil, err
+	}
+	built.Held = held(c.peer)
+	return built, nil
+}
+
+// BuildCall makes a call of a request for a principal that is known already.
+func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, error) {
+	kind, err := kindOf(in)
+	if err != nil {
+		return nil, err
+	}
+	return &call.Call{
+		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
+		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
+	}, nil
+}
+
+// kindOf reads the kind, or takes it from the operation's name.
+func kindOf(in *CallRequest) (kind call.Kind, err error) {
+	if in.Kind != "" {
+		err = kind.UnmarshalText([]byte(in.Kind))
+		if err != nil {
+			return 0, &call.InvalidError{Field: "kind", Problem: err.Error()}
+		}
+		return kind, nil
+	}
+	if _, native := call.LookupOperation(in.Operation); native {
+		return call.Native, nil
+	}
+	return call.External, nil
+}
+
+func (s *Server) decide(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*DecideResponse, error) {
+	built, err := s.build(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	d, f, err := s.opts.Gate.Decide(ctx, built)
+	if err != nil {
+		return nil, err
+	}
+	return NewDecideResponse(d, f), nil
+}
+
+// NewDecideResponse writes a decision with what it rests on.
+func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
+	return &DecideResponse{
+		Level: d.Level, Why: d.Why(), Votes: slices.Collect(d.Votes()), Conflicts: d.Conflicts(), Requires: d.Requires,
+		Digest: d.Digest, World: d.World, Policy: d.Policy, Pinned: d.Pinned,
+		Class: f.Class, Risk: f.Risk, Words: f.Words,
+	}
+}
+
+func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*CallResponse, error) {
+	built, err := s.build(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
+	out := &CallResponse{
+		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
+		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
+		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
+	}
+	if ans.Edited != nil {
+		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args
+	}
+	return out, nil
+}
+
+func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *OutcomeRequest) (*none, error) {
+	p, err := s.principal(ctx, c, in.Session, in.Path)
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.opts.Gate.Finish(ctx, req.PathValue("id"), p, in.Outcome, in.Detail)
+}
+
+// principal is the caller in a session of its own.
+func (s *Server) principal(ctx context.Context, c *caller, session, path string) (call.Principal, error) {
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface})
+	return call.Principal{Agent: c.agent, Session: id, Path: path}, err
+}
+
+func (s *Server) requestStatus(ctx context.Context, c *caller, req *http.Request, _ *none) (*RequestStatus, error) {
+	st, err := s.opts.Gate.Request(ctx, c.agent, req.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text}, nil
+}
+
+func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
+	return nil, s.opts.Gate.Withdraw(ctx, c.agent, req.PathValue("id"))
+}
+
+func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Surface: c.surface})
+	return &SessionResponse{Session: id}, err
+}
+
+func (s *Server) endOwnSession(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
+	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: req.PathValue("id"), Surface: c.surface})
+}
+
+// events tells that something may have changed, and nothing about what: the
+// client reads again, with its own rights.
+func (s *Server) events(w http.ResponseWriter, req *http.Request, _ *caller) error {
+	release := s.opts.Desk.Present()
+	defer release()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	flush := http.NewResponseController(w)
+	for {
+		changed := s.opts.Desk.Changed()
+		if _, err := fmt.Fprint(w, "data: changed\n\n"); err != nil {
+			return nil // the client is gone
+		}
+		if err := flush.Flush(); err != nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-req.Context().Done():
+			return nil
+		}
+	}
+}
+
+// export streams the log.
+func (s *Server) export(w http.ResponseWriter, req *http.Request, _ *caller) error {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	return s.opts.Desk.Export(req.Context(), w)
+}

@@ -1,0 +1,113 @@
+package call
+
+import (
+	"bytes"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The canonical names of what agents' hosts offer. The same file read is the
+// same operation whatever the host calls its tool.
+const (
+	OpShell      = "shell"
+	OpInput      = "shell.input"
+	OpFileRead   = "file.read"
+	OpFileSearch = "file.search"
+	OpFileWrite  = "file.write"
+	OpFileEdit   = "file.edit"
+	OpPatch      = "file.patch"
+	OpWebFetch   = "web.fetch"
+	OpWebSearch  = "web.search"
+	OpTask       = "agent.task"
+	OpNote       = "agent.note"
+)
+
+// hostTools folds the tool names of agents' hosts into canonical operations.
+// A name that is not here keeps its own and is judged as an unknown tool.
+var hostTools = map[string]string{
+	"Bash": OpShell, "bash": OpShell, "shell": OpShell, "Shell": OpShell, "local_shell": OpShell,
+	"run_shell_command": OpShell, "exec_command": OpShell, "command_execution": OpShell, "execute_bash": OpShell,
+	"run_terminal_command": OpShell, "run_terminal_cmd": OpShell, "run_in_terminal": OpShell, "terminal": OpShell,
+	"write_stdin": OpInput, "send_to_terminal": OpInput,
+	"Read": OpFileRead, "read_file": OpFileRead, "view": OpFileRead, "ReadFile": OpFileRead, "read": OpFileRead, "view_file": OpFileRead,
+	"Grep": OpFileSearch, "Glob": OpFileSearch, "LS": OpFileSearch, "grep": OpFileSearch, "glob": OpFileSearch,
+	"list_directory": OpFileSearch, "search_file_content": OpFileSearch, "list_dir": OpFileSearch, "grep_search": OpFileSearch, "file_search": OpFileSearch,
+	"Write": OpFileWrite, "write_file": OpFileWrite, "create_file": OpFileWrite, "write": OpFileWrite,
+	"Edit": OpFileEdit, "MultiEdit": OpFileEdit, "NotebookEdit": OpFileEdit, "replace": OpFileEdit, "edit_file": OpFileEdit,
+	"search_replace": OpFileEdit, "str_replace": OpFileEdit, "insert": OpFileEdit,
+	"apply_patch": OpPatch,
+	"WebFetch":    OpWebFetch, "web_fetch": OpWebFetch, "fetch": OpWebFetch,
+	"WebSearch": OpWebSearch, "web_search": OpWebSearch, "google_web_search": OpWebSearch,
+	"Task": OpTask, "Agent": OpTask, "task": OpTask,
+	"TodoWrite": OpNote, "TodoRead": OpNote, "update_plan": OpNote, "write_todos": OpNote, "TaskCreate": OpNote, "TaskUpdate": OpNote,
+	"TaskGet": OpNote, "TaskList": OpNote, "AskUserQuestion": OpNote, "EnterPlanMode": OpNote, "ExitPlanMode": OpNote, "think": OpNote,
+}
+
+// noteFields are arguments without effect: free text that a model words anew
+// at every try. They move to the note, so that a retry matches its approval.
+var noteFields = map[string][]string{
+	OpShell: {"description", "justification"},
+}
+
+// foldHostTool gives an external call its canonical operation.
+func (c *Call) foldHostTool() error {
+	op, ok := hostTools[c.Operation]
+	if !ok {
+		return nil
+	}
+	c.Operation = op
+	for _, name := range noteFields[op] {
+		text, ok := StringArg(c.Args, name)
+		if !ok {
+			continue
+		}
+		args, err := withoutMember(c.Args, name)
+		if err != nil {
+			return err
+		}
+		c.Args = args
+		if c.Note == "" {
+			c.Note = text
+		}
+	}
+	return nil
+}
+
+// withoutMember returns a canonical object without one of its members.
+func withoutMember(args jsontext.Value, name string) (jsontext.Value, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(args))
+	var out bytes.Buffer
+	enc := jsontext.NewEncoder(&out)
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return nil, err
+	}
+	for dec.PeekKind() != '}' {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		if key.String() == name {
+			if err := dec.SkipValue(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if err := enc.WriteToken(key); err != nil {
+			return nil, err
+		}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		if err := enc.WriteValue(value); err != nil {
+			return nil, err
+		}
+	}
+	if err := enc.WriteToken(jsontext.EndObject); err != nil {
+		return nil, err
+	}
+	return jsontext.Value(bytes.TrimSpace(out.Bytes())), nil
+}

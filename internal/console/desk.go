@@ -1,0 +1,64 @@
+package console
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+)
+
+// Desk is what the console reads from and acts through. An error whose chain
+// holds a Public() string is shown with that text; any other is logged and
+// shown as "something went wrong".
+type Desk interface {
+	// Requests lists requests in the given state ("pending", "" for all),
+	// newest first, a page at a time.
+	Requests(ctx context.Context, state, cursor string, limit int) (list []admin.Request, next string, err error)
+	Request(ctx context.Context, id string) (*admin.Request, error)
+
+	// Approve lets the call of a request go ahead. Deny refuses it, Respond
+	// refuses it with an answer in words, Edit makes a new request of it.
+	Approve(ctx context.Context, a admin.Actor, id string, yes admin.Approval) error
+	Deny(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
+	Respond(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
+	Edit(ctx context.Context, a admin.Actor, id string, shown call.Digest, args []byte) (newID string, err error)
+
+	// Records lists the log, newest first; CallRecords lists what one call
+	// left there, oldest first.
+	Records(ctx context.Context, f admin.RecordFilter, cursor string, limit int) (list []admin.Record, next string, err error)
+	Record(ctx context.Context, id string) (*admin.Record, error)
+	CallRecords(ctx context.Context, callID string) ([]admin.Record, error)
+
+	Sessions(ctx context.Context) ([]admin.Session, error)
+	EndSession(ctx context.Context, a admin.Actor, id string) error
+	Grants(ctx context.Context) ([]grant.Grant, error)
+	RevokeGrant(ctx context.Context, a admin.Actor, id string) error
+	Kill(ctx context.Context) (admin.Kill, error)
+	SetKill(ctx context.Context, a admin.Actor, on bool, reason string) error
+	Policy(ctx context.Context) (admin.Policy, error)
+	// AcceptPolicy puts a staged change into force; code is a fresh TOTP code.
+	AcceptPolicy(ctx context.Context, a admin.Actor, hash call.Digest, code string) error
+	Approvers(ctx context.Context) ([]admin.Approver, error)
+	Agents(ctx context.Context) ([]admin.Agent, error)
+	// BeginTOTP makes a secret, which counts once ConfirmTOTP saw a code made
+	// with it.
+	BeginTOTP(ctx context.Context, a admin.Actor) (uri, secret string, err error)
+	ConfirmTOTP(ctx context.Context, a admin.Actor, code string) error
+
+	// NewCredential makes another credential for the terminal; the old one and
+	// every open console of the approver are void from then on.
+	NewCredential(ctx context.Context, a admin.Actor) (credential string, err error)
+
+	// SignIn redeems a sign-in link, once.
+	SignIn(ctx context.Context, token, remote string) (cookie, approver string, expires time.Time, err error)
+	CheckCookie(ctx context.Context, cookie string) (approver string, err error)
+	SignOut(ctx context.Context, cookie string) error
+
+	// Changed returns a channel that is closed when something may have
+	// changed; ask again for the next change.
+	Changed() <-chan struct{}
+	// Present marks a console as open until release is called.
+	Present() (release func())
+}

@@ -1,0 +1,129 @@
+package content_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
+)
+
+const benchSize = 1 << 20
+
+// fill repeats parts until they make n bytes.
+func fill(n int, parts ...string) string {
+	s := strings.Join(parts, "\n") + "\n"
+	return strings.Repeat(s, n/len(s)+1)[:n]
+}
+
+// prose and the sources of this package's neighbour are what agents mostly write.
+const prose = `The keeper of a gate has two duties that pull against each other. He must let the
+carts through, because a town that cannot trade will starve; and he must look into each of them,
+because one cart with soldiers under the hay is enough. A keeper who stops every cart is replaced
+within the week. A keeper who stops none is remembered for a long time.
+
+The way out is old as well. Carts that come every day from the mill, with the same driver and the
+same sacks, are waved on. A cart that nobody knows is looked at, and if the driver cannot say where
+he is going, somebody is sent for who can decide. What was decided is written into the book at the
+gate, with the hour and the name, and the book is read again when something has gone wrong. None of
+this slows the market down, and all of it depends on the keeper knowing what he is looking at.
+`
+
+// scripts is prose in several scripts, words of each side by side.
+const scripts = `Ворота открывают на рассвете, а the gate is closed at dusk. 门卫查看每一辆车，记录时间和名字。
+Ο φύλακας γράφει στο βιβλίο what he has seen, και το διαβάζει ξανά. 市場は朝早くから開いています。
+يفتح الحارس الباب كل صباح and closes it at night. שומר השער רושם את הכול בספר. 시장은 아침 일찍 열립니다.
+Der Müller fährt täglich über die Brücke; ses sacs sont déjà connus. ผู้ดูแลประตูจดทุกอย่าง 🚪🐴 in the book.
+`
+
+// benchTexts are plain ASCII (prose and code), mixed scripts, the honest corpus in ASCII and in other
+// scripts, encodings of the plain text, and keywords without end.
+func benchTexts(tb testing.TB, n int) map[string]string {
+	var corpus, mixed []string
+	for _, f := range loadHonest(tb) {
+		s := string(f.Data)
+		ascii := strings.IndexFunc(s, func(r rune) bool { return r >= 0x80 || r == 0x1b }) < 0
+		if strings.HasPrefix(f.Name, "low/") && ascii {
+			corpus = append(corpus, s)
+		} else if strings.HasPrefix(f.Name, "low/") {
+			mixed = append(mixed, s)
+		}
+	}
+	code, err := os.ReadFile("../match/glob.go")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	text := fill(n, prose, prose, prose, string(code))
+	var url strings.Builder
+	for i := 0; i < n/3; i++ {
+		fmt.Fprintf(&url, "%%%02x", text[i])
+	}
+	b64 := base64.StdEncoding.EncodeToString([]byte(text))
+	var lines []string
+	for i := 0; i+76 < len(b64) && len(lines)*77 < n; i += 76 {
+		lines = append(lines, b64[i:i+76])
+	}
+	return map[string]string{
+		"plain": text, "mixed": strings.ToValidUTF8(fill(n, scripts), ""), "corpus": fill(n, corpus...), "corpus-mixed": strings.ToValidUTF8(fill(n, mixed...), ""), "base64": strings.Join(lines, "\n"), "url": url.String(),
+		"escape": strings.Repeat(`\u0069\x67\u006eore &#108;ines `, n/32), "hits": fill(n, "ignore ../ token password send bypass already curl"),
+	}
+}
+
+// perByte returns the processor time of a scan in nanoseconds per byte: the best of several, since
+// whatever else happens only adds.
+func perByte(text string, rounds int) float64 {
+	best := time.Duration(1 << 62)
+	for range rounds {
+		start := busy()
+		for range 4 {
+			content.Scan(text, nil)
+		}
+		best = min(best, busy()-start)
+	}
+	return float64(best.Nanoseconds()) / float64(4*len(text))
+}
+
+// BenchmarkScan prints the speed on each kind of text in processor time, its ratio to plain text and
+// what twice the text costs.
+func BenchmarkScan(b *testing.B) {
+	texts := benchTexts(b, benchSize)
+	for _, name := range []string{"plain", "mixed", "base64", "url", "escape", "corpus", "corpus-mixed", "hits"} {
+		b.Run(name, func(b *testing.B) {
+			text := texts[name]
+			for b.Loop() {
+				content.Scan(text, nil)
+			}
+			b.StopTimer()
+			one := perByte(text, 7)
+			b.ReportMetric(1e3/one, "MB/cpu-s")
+			b.ReportMetric(perByte(texts["plain"], 7)/one, "speed/plain")
+			b.ReportMetric(2*perByte(text+text, 7)/one, "time(2n)/time(n)")
+		})
+	}
+}
+
+func BenchmarkRedactJSON(b *testing.B) {
+	r := redactor()
+	raw := []byte(`[` + strings.TrimSuffix(strings.Repeat(`{"tool":"Bash","input":{"command":"go test ./... && git status","cwd":"/work"},"n":12},`, 1000), ",") + `]`)
+	b.SetBytes(int64(len(raw)))
+	for b.Loop() {
+		r.JSON(raw)
+	}
+}
+
+// TestLinear: twice the text costs about twice the time, whatever the text. The bound is loose,
+// because tests run beside others; the benchmark prints the figure.
+func TestLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for name, text := range benchTexts(t, benchSize/16) {
+		one, four := perByte(text, 3), perByte(strings.Repeat(text, 4), 3)
+		if ratio := four / one; ratio > 2 {
+			t.Errorf("%s: a text four times as long costs %.1f times as much per byte", name, ratio)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package daemon
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// Options is how a daemon is started.
+type Options struct {
+	Place place.Place
+	// Listen is the TCP address of the console and the API.
+	Listen string
+	// Database is a postgres:// URL; "" is the embedded SQLite.
+	Database string
+	// Node names this daemon among those that share a database.
+	Node string
+	// WrapDriver interposes on the database driver, for tests that count or
+	// fail its statements.
+	WrapDriver func(driver.Connector) driver.Connector
+	// PolicyFile is the user's policy file; the place's own if "".
+	PolicyFile string
+	// Isolation is what the operator states about the agents' environment.
+	Isolation string
+	Version   string
+	Log       *slog.Logger
+	// Terminal gets the sign-in link of the first approver; nil where there is
+	// no controlling terminal, and then nobody gets it.
+	Terminal io.Writer
+	// Ready is called once the listeners answer, with the console's address.
+	Ready func(url string)
+}
+
+// daemon is a running gate.
+type daemon struct {
+	opts      Options
+	log       *slog.Logger
+	store     *store.Store
+	keys      *keyring.Keyring
+	logKeys   *audit.Keys
+	sessions  *session.Registry
+	desk      *approval.Desk
+	channels  *approval.Channels
+	audit     *audit.Log
+	sequencer *audit.Sequencer
+	book      *rulebook.Book
+	machine   *observe.Machine
+	record    *recorder
+	state     *state
+	changes   *admin.Changes
+	notifier  *approval.Notifier
+	gate      *gate.Gate
+	admin     *admin.Desk
+	server    *api.Server
+	baseURL   string
+}
+
+// Run serves until the context ends.
+func Run(ctx context.Context, opts Options) error {
+	if err := os.MkdirAll(opts.Place.Home, 0o700); err != nil {
+		return fmt.Errorf("the data directory cannot be made: %w", err)
+	}
+	unlock, err := store.Lock(opts.Place.Home)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	stopTracing, err := startTracing(ctx, opts.Version)
+	if err != nil {
+		return err
+	}
+	defer stopTracing()
+	// The heap is small and calls are short-lived: collect less often.
+	debug.SetGCPercent(400)
+	hide() // whoever runs as the same user must not read our memory
+
+	tcp, err := net.Listen("tcp", opts.Listen)
+	if err != nil {
+		return fmt.Errorf("%s cannot be listened on (--listen takes another address): %w", opts.Listen, err)
+	}
+	defer tcp.Close()
+	unix, err := listenUnix(opts.Place.Socket())
+	if err != nil {
+		return err
+	}
+	defer unix.Close()
+
+	d := &daemon{opts: opts, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
+	if err := d.open(ctx, tcp.Addr().String()); err != nil {
+		return err
+	}
+	defer d.store.Close()
+	return d.serve(ctx, tcp, unix)
+}
+
+// listenUnix listens on the daemon's own socket. A socket that a dead daemon
+// left behind is removed: the lock is ours.
+func listenUnix(path string) (net.Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("an old socket is in the way: %w", err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("the unix socket cannot be made (its path may be too long): %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// open opens everything that is durable and wires it up.
+func (d *daemon) open(ctx context.Context, addr string) (err error) {
+	home := d.opts.Place.Home
+	so := store.Options{Dir: home, DSN: d.opts.Database, Node: d.opts.Node, Logger: d.log, Wrap: d.opts.WrapDriver}
+	if d.keys, err = keyring.Load(d.opts.Place.Keys(), nil); err != nil {
+		return err
+	}
+	if d.logKeys, err = audit.LoadOrCreate(d.opts.Place.Keys()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(d.opts.Place.PublicKey(), []byte(d.logKeys.Public()+"\n"), 0o644); err != nil {
+		return err
+	}
+	if d.store, err = store.Open(ctx, so); err != nil {
+		return err
+	}
+	if err := d.keys.Bind(ctx, d.store); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	d.sessions, d.desk, d.audit = session.New(d.keys, nil), approval.New(d.keys), audit.New(d.store)
+	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	d.record = newRecorder(d.log)
+	if err := d.openPolicy(ctx); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	d.wire(addr)
+	closed, err := d.state.recover(ctx)
+	if err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if closed > 0 {
+		d.log.Warn("calls of an earlier run had no known end; their outcome is unknown", "calls", closed)
+	}
+	return nil
+}
+
+func (d *daemon) openPolicy(ctx context.Context) (err error) {
+	user := d.opts.PolicyFile
+	if user == "" {
+		user = d.opts.Place.Policy()
+	}
+	if user, err = filepath.Abs(user); err != nil {
+		return err
+	}
+	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
+	d.book, err = rulebook.Open(ctx, rulebook.Options{
+		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
+		Sources: []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
+		Compile: policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+	})
+	if err != nil {
+		return err
+	}
+	d.record.hideFields(d.book.Current().Settings.RedactFields)
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}}}
+	return nil
+}
+
+// wire connects the parts. Nothing runs yet.
+func (d *daemon) wire(addr string) {
+	d.machine.Own.Listeners = []string{addr}
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[string]policy.Switches)}
+	d.notifier = d.newNotifier()
+	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
+	d.gate = gate.New(gate.Options{
+		Policy: d.book.For, Observer: d.machine, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+	})
+	d.admin = admin.New(admin.Options{
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
+		File:   d.fileEdited,
+		Record: d.record.act,
+		Checkpoint: func(ctx context.Context) error {
+			_, err := d.sequencer.Checkpoint(ctx)
+			return err
+		},
+		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
+		BaseURL: d.baseURL,
+	}, d.changes)
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
+	d.server = api.New(api.Options{
+		Gate: d.gate, Desk: d.admin, Doors: doors,
+		MCP:     d.mcp,
+		Health:  d.health,
+		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
+		Metrics: d.metrics(),
+		Hosts:   hosts, Log: d.log,
+	})
+}
+
+// hostsOf lists the names under which a listener may be addressed.
+func hostsOf(addr string) []string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return []string{addr}
+	}
+	hosts := []string{addr}
+	if ip := net.ParseIP(host); ip != nil && (ip.IsLoopback() || ip.IsUnspecified()) {
+		for _, name := range []string{"localhost", "127.0.0.1", "[::1]"} {
+			hosts = append(hosts, name+":"+port)
+		}
+	}
+	return hosts
+}
+
+// serve runs everything until the context ends or a part fails.
+func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.sequencer.Run(ctx) })
+	g.Go(func() error { return d.notifier.Run(ctx) })
+	g.Go(func() error { return d.watchState(ctx) })
+	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
+	if err := d.welcome(ctx); err != nil {
+		stop()
+		return errors.Join(err, g.Wait())
+	}
+	if d.opts.Ready != nil {
+		d.opts.Ready(d.baseURL)
+	}
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) || errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// welcome shows the way in to the first approver, on the terminal and nowhere
+// else. Once someone is enrolled it shows nothing, ever again.
+func (d *daemon) welcome(ctx context.Context) error {
+	enrolled, err := d.admin.Enrolled(ctx)
+	if err != nil || enrolled || d.opts.Terminal == nil {
+		return err
+	}
+	name := "me"
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	link, err := d.admin.FirstLink(name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(d.opts.Terminal, "\n  Nobody is enrolled yet. Become the first approver (%s) by opening this link,\n  once, within ten minutes:\n\n    %s\n\n", name, link)
+	return err
+}
+
+// newID makes an id for a call.
+func (d *daemon) newID() string {
+	id, err := keyring.NewID("c_", d.keys.Random())
+	if err != nil {
+		// Without randomness there is no safe id; the call fails on the empty
+		// one when it is opened.
+		d.log.Error("no randomness", "error", err)
+		return ""
+	}
+	return id
+}
+
+// fileEdited puts a person's edit of a call before people.
+func (d *daemon) fileEdited(tx *store.Tx, r *gate.Request) (string, error) {
+	got, err := d.state.file(tx, r)
+	if err != nil {
+		return "", err
+	}
+	return got.ID, nil
+}
+
+// watchState wakes up whoever waits when the state changes, here or on
+// another node, and lets requests expire in time for those who look.
+func (d *daemon) watchState(ctx context.Context) error {
+	changes := d.store.Subscribe(ctx, approval.Topic)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-changes:
+			if !ok {
+				return nil
+			}
+			d.changes.Tell()
+		case <-tick.C:
+			if err := d.expire(ctx); err != nil {
+				d.log.Warn("requests could not be expired", "error", err)
+			}
+		}
+	}
+}
+
+// expire marks requests whose time is over. It writes only when there is one:
+// expiry itself is judged wherever a request is used.
+func (d *daemon) expire(ctx context.Context) error {
+	due := false
+	err := d.store.Read(ctx, func(tx *store.Tx) (err error) {
+		due, err = d.desk.Due(tx)
+		return err
+	})
+	if err != nil || !due {
+		return err
+	}
+	return d.store.Write(ctx, func(tx *store.Tx) error {
+		expired, err := d.desk.Expire(tx)
+		if err != nil {
+			return err
+		}
+		for _, r := range expired {
+			if err := d.record.act(tx, admin.Expired(r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

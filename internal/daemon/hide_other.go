@@ -1,0 +1,6 @@
+//go:build !linux
+
+package daemon
+
+// hide has no counterpart here.
+func hide() {}

@@ -1,0 +1,32 @@
+package daemon
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// mcp makes the MCP endpoint.
+func (d *daemon) mcp(caller func(*http.Request) (call.Principal, bool, error)) http.Handler {
+	native := aql.New(aql.Options{
+		Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting,
+	})
+	return mcp.Handler(mcp.Options{Gate: d.gate, Effect: native, Caller: caller, Version: d.opts.Version, Log: d.log})
+}
+
+// waiting lists an agent's own requests that wait.
+func (d *daemon) waiting(ctx context.Context, agent string) (out []aql.Waiting, err error) {
+	err = d.store.Read(ctx, func(tx *store.Tx) error {
+		list, err := d.desk.Pending(tx, approval.Filter{Agent: agent})
+		for _, r := range list {
+			out = append(out, aql.Waiting{Request: r.ID, Operation: r.Operation, Expires: r.Expires})
+		}
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,185 @@
+package daemon
+
+import (
+	"crypto/rand"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// recorder writes events down.
+type recorder struct {
+	redact atomic.Pointer[content.Redactor]
+	log    *slog.Logger
+	counts *prometheus.CounterVec
+}
+
+func newRecorder(log *slog.Logger) *recorder {
+	r := &recorder{
+		log: log,
+		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gatehouse_events_total", Help: "Events recorded, by kind, level and outcome.",
+		}, []string{"kind", "level", "outcome"}),
+	}
+	r.hideFields(nil)
+	return r
+}
+
+// hideFields names further fields whose values are never stored.
+func (r *recorder) hideFields(names []string) {
+	r.redact.Store(content.NewRedactor(content.RedactorConfig{Names: names, Rand: rand.Reader}))
+}
+
+// stored is a call and its decision as they go into the log.
+type stored struct {
+	Call     *storedCall    `json:"call,omitzero"`
+	Decision *call.Decision `json:"decision,omitzero"`
+	Facts    *admin.Facts   `json:"facts,omitzero"`
+	Verdict  *gate.Ruling   `json:"verdict,omitzero"`
+	Start    *gate.Start    `json:"start,omitzero"`
+	Outcome  *gate.End      `json:"outcome,omitzero"`
+	Act      *admin.Act     `json:"act,omitzero"`
+	// Posture says whether the gate held the agent or only advised it.
+	Posture string `json:"posture,omitzero"`
+}
+
+// storedCall is a call without its secrets. Each secret left a commitment
+// behind, with which whoever knows the value can prove it.
+type storedCall struct {
+	call.Call
+	Redacted []content.Commitment `json:"redacted,omitzero"`
+}
+
+// describe writes a call and its decision as they are stored. It runs before
+// the transaction: the writer has no time for it.
+func (r *recorder) describe(c *call.Call, d *call.Decision, f *facts.Facts) []byte {
+	args, commitments := r.redact.Load().JSON(c.Args)
+	clean := *c
+	clean.Args, clean.Note = args, r.text(c.Note)
+	body, err := json.Marshal(stored{
+		Call:     &storedCall{Call: clean, Redacted: commitments},
+		Decision: r.decision(d),
+		Facts:    r.facts(c, d, f),
+		Posture:  c.Posture(),
+	})
+	if err != nil {
+		r.log.Error("a call could not be described for the log", "call", c.ID, "error", err)
+		return nil // an event without its description is refused by append
+	}
+	return body
+}
+
+// text takes secrets out of a text.
+func (r *recorder) text(s string) string {
+	clean, _ := r.redact.Load().Text(s)
+	return clean
+}
+
+// decision takes secrets out of the evidence of votes.
+func (r *recorder) decision(d *call.Decision) *call.Decision {
+	clean := *d
+	clean.Ballots = make([]call.Ballot, len(d.Ballots))
+	for i, b := range d.Ballots {
+		clean.Ballots[i] = b
+		if b.Shared() {
+			continue
+		}
+		clean.Ballots[i].Votes = make([]call.Vote, len(b.Votes))
+		for j, v := range b.Votes {
+			v.Evidence = r.evidence(v.Evidence)
+			if v.Need != nil {
+				n := r.need(*v.Need)
+				v.Need = &n
+			}
+			clean.Ballots[i].Votes[j] = v
+		}
+	}
+	return &clean
+}
+
+func (r *recorder) evidence(list []call.Evidence) []call.Evidence {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]call.Evidence, len(list))
+	for i, e := range list {
+		out[i] = call.Evidence{Where: e.Where, Text: r.text(e.Text)}
+	}
+	return out
+}
+
+func (r *recorder) need(n call.Need) call.Need {
+	n.Scope, n.Evidence = r.text(n.Scope), r.evidence(n.Evidence)
+	return n
+}
+
+func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.Facts {
+	v := admin.NewView(c, d, f).Facts
+	v.Words = r.text(v.Words)
+	v.Findings, v.Observed = r.evidence(v.Findings), r.evidence(v.Observed)
+	needs := make([]call.Need, len(v.Needs))
+	for i, n := range v.Needs {
+		needs[i] = r.need(n)
+	}
+	v.Needs = needs
+	return v
+}
+
+// append adds an event to the log.
+func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
+	rest, err := json.Marshal(stored{Verdict: e.Verdict, Start: e.Start, Outcome: e.Outcome})
+	if err != nil {
+		return err
+	}
+	rec := &audit.Record{
+		Kind: e.Kind, CallID: e.Call.ID, Principal: e.Call.Principal.Agent, Session: e.Call.Principal.Session,
+		Surface: e.Call.Surface, Operation: e.Call.Operation, Body: joinObjects(e.Described, rest),
+	}
+	switch {
+	case e.Outcome != nil:
+		rec.Outcome = string(e.Outcome.Outcome)
+	case e.Verdict != nil:
+		rec.Level, rec.Outcome = e.Level.String(), e.Verdict.Verdict.String()
+	}
+	r.counts.WithLabelValues(rec.Kind, rec.Level, rec.Outcome).Inc()
+	return audit.Append(tx, rec)
+}
+
+// joinObjects makes one object of the members of two.
+func joinObjects(a, b jsontext.Value) jsontext.Value {
+	if len(a) <= 2 {
+		return b
+	}
+	if len(b) <= 2 {
+		return a
+	}
+	out := make([]byte, 0, len(a)+len(b))
+	out = append(out, a[:len(a)-1]...)
+	out = append(out, ',')
+	return append(out, b[1:]...)
+}
+
+// act adds something a person did.
+func (r *recorder) act(tx *store.Tx, a admin.Act) error {
+	body, err := json.Marshal(stored{Act: &a})
+	if err != nil {
+		return err
+	}
+	clean, _ := r.redact.Load().JSON(body)
+	rec := &audit.Record{Kind: "admin", Principal: a.By, Surface: a.Channel, Operation: a.Name, Body: clean}
+	if a.Call != nil {
+		rec.Kind, rec.CallID, rec.Session = "verdict", a.Call.ID, a.Call.Principal.Session
+	}
+	return audit.Append(tx, rec)
+}

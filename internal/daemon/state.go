@@ -1,0 +1,252 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// state puts the state packages behind the gate's interface.
+type state struct {
+	store    *store.Store
+	desk     *approval.Desk
+	sessions *session.Registry
+	record   *recorder
+
+	mu   sync.Mutex
+	last map[string]policy.Switches // the switches an agent met last
+}
+
+// Standing returns what was last read. The transaction reads it again, and
+// decides again if it was out of date.
+func (s *state) Standing(_ context.Context, c *call.Call) (gate.Standing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return gate.Standing{Switches: s.last[c.Principal.Agent]}, nil
+}
+
+// Current reads where the principal stands from the database.
+func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
+	err = s.store.Read(ctx, func(t *store.Tx) error {
+		out, err = (&tx{Tx: t, s: s}).Standing(c)
+		return err
+	})
+	return out, admin.PublicError(err)
+}
+
+func (s *state) remember(agent string, sw policy.Switches) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.last) > 10_000 {
+		clear(s.last)
+	}
+	s.last[agent] = sw
+}
+
+// Commit runs one transaction and returns when it is durable.
+func (s *state) Commit(ctx context.Context, fn func(gate.Tx) error) error {
+	return admin.PublicError(s.store.Write(ctx, func(t *store.Tx) error { return fn(&tx{Tx: t, s: s}) }))
+}
+
+// Request reads a request that was filed.
+func (s *state) Request(ctx context.Context, id string) (out gate.RequestState, err error) {
+	err = s.store.Read(ctx, func(t *store.Tx) error {
+		r, err := s.desk.Get(t, id)
+		if err != nil {
+			return err
+		}
+		out = requestState(r)
+		if r.EditOf == "" || r.State == approval.Expired {
+			return nil
+		}
+		// An edited call is handed to whoever waits for the original.
+		out.Call, err = s.editedCall(t, r)
+		return err
+	})
+	return out, admin.PublicError(err)
+}
+
+// editedCall rebuilds the call that a person's edit made.
+func (s *state) editedCall(t *store.Tx, r *approval.Request) (*call.Call, error) {
+	if plain, err := s.desk.View(r); err == nil {
+		var v admin.View
+		return v.Call, json.Unmarshal(plain, &v)
+	}
+	original, err := s.desk.Get(t, r.EditOf)
+	if err != nil {
+		return nil, err
+	}
+	args, err := s.desk.EditedArgs(original)
+	if err != nil {
+		return nil, err
+	}
+	return &call.Call{ID: r.CallID, Kind: r.Kind, Surface: r.Surface, Principal: r.Principal, Operation: r.Operation, ElementType: r.ElementType, Args: args}, nil
+}
+
+func requestState(r *approval.Request) gate.RequestState {
+	return gate.RequestState{
+		ID: r.ID, Agent: r.Principal.Agent, State: string(r.State), Expires: r.Expires, By: r.AnsweredBy, Text: r.Words, EditedTo: r.EditedTo,
+	}
+}
+
+// limits are the policy's limits as the desk takes them.
+func limits(s *policy.Settings) approval.Limits {
+	return approval.Limits{
+		PendingPerSession: s.PendingPerSession, PendingPerAgent: s.PendingPerPrincipal, AsksPerHour: s.AsksPerHour,
+		RequestLife: s.RequestLife, GrantLife: s.GrantLife, SessionGrantLife: s.SessionGrantLife,
+	}
+}
+
+// tx is one transaction of the gate.
+type tx struct {
+	*store.Tx
+	s *state
+}
+
+// Standing reads where the principal stands.
+func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
+	st, err := t.s.sessions.CheckStanding(t.Tx, c.Principal, rulebook.Scope)
+	if err != nil {
+		return gate.Standing{}, err
+	}
+	out := gate.Standing{Policy: st.Policy}
+	switch {
+	case st.Kill:
+		out.Switches.Kill = st.Why
+	case st.Danger:
+		out.Switches.Danger = st.Why
+	}
+	if st.SessionEnded {
+		out.Ended = "open a new one"
+	}
+	t.s.remember(c.Principal.Agent, out.Switches)
+	return out, nil
+}
+
+// Grants returns the principal's grants that are still good.
+func (t *tx) Grants(p call.Principal) ([]grant.Grant, error) { return t.s.desk.Grants(t.Tx, p) }
+
+// Consume spends a grant.
+func (t *tx) Consume(id string) error {
+	_, err := t.s.desk.Consume(t.Tx, id)
+	return err
+}
+
+// File puts a request before people.
+func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
+	got, err := t.s.file(t.Tx, r)
+	if errors.Is(err, approval.ErrTooMany) {
+		return gate.RequestState{}, &gate.RefusedError{Reason: err.Error()}
+	}
+	if err != nil {
+		return gate.RequestState{}, err
+	}
+	return requestState(got), nil
+}
+
+func (s *state) file(t *store.Tx, r *gate.Request) (*approval.Request, error) {
+	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
+	if err != nil {
+		return nil, err
+	}
+	c, d := r.Call, r.Decision
+	got, _, err := s.desk.File(t, approval.Request{
+		CallID: c.ID, Digest: d.Digest, World: d.World, Policy: d.Policy, Principal: c.Principal, Surface: c.Surface,
+		Kind: c.Kind, Operation: c.Operation, ElementType: c.ElementType, Level: d.Level, Pinned: d.Pinned, TakesCode: d.TakesCode,
+		Votes: grant.Keys(d), Offers: r.Offers, View: view, EditOf: r.EditOf,
+	}, limits(&r.Limits))
+	return got, err
+}
+
+// Withdraw takes a request back.
+func (t *tx) Withdraw(id string) error {
+	_, err := t.s.desk.Cancel(t.Tx, id, "withdrawn by the agent")
+	return err
+}
+
+// Open notes that a call has started.
+func (t *tx) Open(c *call.Call) error {
+	now, err := t.Now()
+	if err != nil {
+		return err
+	}
+	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now))
+	return err
+}
+
+// notOpen refuses an outcome for a call that is not the caller's to close.
+type notOpen struct{ id string }
+
+func (e notOpen) Error() string {
+	return fmt.Sprintf("no call %s of yours is open: it was never let through, or its outcome is known already", e.id)
+}
+func (e notOpen) Public() string  { return e.Error() }
+func (e notOpen) HTTPStatus() int { return http.StatusConflict }
+
+// Close notes the outcome of an open call.
+func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
+	n, err := t.Exec(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4`, id, p.Agent, p.Session, p.Path)
+	if err == nil && n == 0 {
+		return notOpen{id}
+	}
+	return err
+}
+
+// Append adds events to the log.
+func (t *tx) Append(events ...*gate.Event) error {
+	for _, e := range events {
+		if err := t.s.record.append(t.Tx, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recover closes what an earlier run of this node left open: nobody knows how
+// it ended, and nothing of it is run again.
+func (s *state) recover(ctx context.Context) (closed int, err error) {
+	err = s.store.Write(ctx, func(t *store.Tx) error {
+		closed = 0
+		rows, err := t.Query(`SELECT id, agent, session, path FROM open_call WHERE node = $1 ORDER BY started, id`, t.Node())
+		if err != nil {
+			return err
+		}
+		var open []*call.Call
+		for rows.Next() {
+			c := &call.Call{}
+			if err := rows.Scan(&c.ID, &c.Principal.Agent, &c.Principal.Session, &c.Principal.Path); err != nil {
+				return errors.Join(err, rows.Close())
+			}
+			open = append(open, c)
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			return err
+		}
+		for _, c := range open {
+			e := &gate.Event{Kind: "outcome", Call: c, Outcome: &gate.End{Outcome: gate.Unknown, Detail: "the gate stopped before anyone reported how it ended"}}
+			if err := s.record.append(t, e); err != nil {
+				return err
+			}
+		}
+		closed = len(open)
+		_, err = t.Exec(`DELETE FROM open_call WHERE node = $1`, t.Node())
+		return err
+	})
+	return closed, err
+}

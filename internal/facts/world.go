@@ -1,0 +1,82 @@
+package facts
+
+import (
+	"crypto/sha256"
+	"slices"
+	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
+)
+
+// World answers what cannot be known from the words of a call. The same
+// question gets the same answer while one call is described.
+type World interface {
+	match.Linker
+	shell.World
+	// Identify says what is at a path, so precisely that a change shows: kind,
+	// device and inode, and for a file the hash of what is in it. It is "" for
+	// what is not there.
+	Identify(path string) string
+	// Read lists the files whose content an answer rested on.
+	Read() []string
+}
+
+// Options is what is known around a call besides the call itself.
+type Options struct {
+	// Home is the agent's home directory.
+	Home string
+	// Workspace is the real root of the work; the working directory if "".
+	Workspace string
+	// Own is the gate itself, which no call may reach.
+	Own Own
+	// Implied says which paths, fields and tools imply further capabilities.
+	Implied []Implied
+}
+
+// Own is where the gate lives.
+type Own struct {
+	// Paths are the gate's own files and directories and the hook settings of
+	// agents, as real paths.
+	Paths []string
+	// Listeners are the gate's addresses, as host:port.
+	Listeners []string
+}
+
+// Implied is a capability that follows from what a call touches.
+type Implied struct {
+	Capability call.Capability
+	Paths      match.PathSet
+	Fields     []match.OpGlob
+	Tools      []match.OpGlob
+}
+
+// observed collects what the world digest covers.
+type observed struct {
+	seen map[string]string
+}
+
+func (o *observed) note(path, identity string) {
+	if o.seen == nil {
+		o.seen = make(map[string]string)
+	}
+	o.seen[path] = identity
+}
+
+// digest identifies what was seen. The order in which it was seen is not part
+// of it.
+func (o *observed) digest() (call.Digest, []call.Evidence) {
+	paths := make([]string, 0, len(o.seen))
+	for p := range o.seen {
+		paths = append(paths, p)
+	}
+	slices.Sort(paths)
+	var b strings.Builder
+	evidence := make([]call.Evidence, 0, len(paths))
+	for _, p := range paths {
+		b.WriteString(p + "\x00" + o.seen[p] + "\x00")
+		evidence = append(evidence, call.Evidence{Where: p, Text: o.seen[p]})
+	}
+	return sha256.Sum256([]byte("gatehouse/world/1\x00" + b.String())), evidence
+}

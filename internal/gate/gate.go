@@ -1,0 +1,296 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+)
+
+// Options is what a gate is made of.
+type Options struct {
+	// Policy returns the snapshot in force for a call on this node, and the
+	// head it was made from, which must be the one all nodes agreed on.
+	Policy func(*call.Call) (snap *policy.Snapshot, head call.Digest)
+	// Observer, State and Asker are what the gate stands on.
+	Observer Observer
+	State    State
+	Asker    Asker
+	// Describe writes a call and its decision as they are stored, with what
+	// must not be stored taken out.
+	Describe func(*call.Call, *call.Decision, *facts.Facts) []byte
+	// NewID returns a new unique id for a call.
+	NewID func() string
+	// Scope says whether one need lies within another, for session grants.
+	Scope grant.Scope
+	// Log receives what goes wrong; nil discards it.
+	Log *slog.Logger
+}
+
+// Gate decides calls. It is safe for concurrent use.
+type Gate struct {
+	opts Options
+	log  *slog.Logger
+}
+
+// New makes a gate.
+func New(opts Options) *Gate {
+	g := &Gate{opts: opts, log: opts.Log}
+	if g.log == nil {
+		g.log = slog.New(slog.DiscardHandler)
+	}
+	return g
+}
+
+// Submission is a call with how its caller wants it handled.
+type Submission struct {
+	Call *call.Call
+	// Wait is how long the caller is ready to wait for a person; 0 not at all.
+	Wait time.Duration
+	// Runs says who runs the effect: "host" or "gate".
+	Runs string
+	// EditOf is the request that a person answered with this edited call.
+	EditOf string
+}
+
+// Submit takes a call from entry to verdict. Whatever fails on the way is a
+// denial that says why; the answer is never nil.
+func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
+	c := sub.Call
+	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
+	defer span.End()
+	if err := c.Normalize(); err != nil {
+		// A call that cannot be read is not recorded as one: there is no
+		// canonical form to record.
+		return &Answer{Message: "Denied: " + err.Error() + ". Correct the call and send it again.", Final: true}
+	}
+	c.ID = g.opts.NewID()
+	ans := g.attempt(ctx, &sub)
+	if ans.Verdict == Pending && g.waits(&sub) {
+		ans = g.await(ctx, &sub, ans)
+	}
+	// No argument of the call goes into a trace: traces are not redacted.
+	span.SetAttributes(
+		attribute.String("gatehouse.call", c.ID), attribute.String("gatehouse.operation", c.Operation), attribute.String("gatehouse.agent", c.Principal.Agent),
+		attribute.String("gatehouse.level", ans.Decision.Level.String()), attribute.String("gatehouse.verdict", ans.Verdict.String()),
+	)
+	return ans
+}
+
+// waits says whether to hold the call for a person: the caller is ready to,
+// somebody can be reached, and the policy does not say that nobody is there.
+func (g *Gate) waits(sub *Submission) bool {
+	snap, _ := g.opts.Policy(sub.Call)
+	return sub.Wait > 0 && snap != nil && !snap.Settings.Unattended && g.opts.Asker.Live()
+}
+
+// attempt runs the way of a call once: describe, decide, and in one
+// transaction meet the decision or put it before a person.
+func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
+	snap, head := g.opts.Policy(sub.Call)
+	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
+	if err != nil {
+		return g.broken(sub.Call, call.Decision{}, err)
+	}
+	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	t.decide()
+	err = g.opts.State.Commit(ctx, func(tx Tx) error {
+		t.answer, t.filed = nil, nil // the transaction may run more than once
+		now, err := tx.Standing(sub.Call)
+		if err != nil {
+			return err
+		}
+		// What was read before the transaction may be out of date: a switch
+		// was thrown, an element activated. Then it is decided again.
+		if now.Switches != in.Switches || now.Elements != in.Elements {
+			in.Switches, in.Elements = now.Switches, now.Elements
+			t.decide()
+		}
+		if reason := stopped(head, &now); reason != "" {
+			return t.deny(tx, reason)
+		}
+		return t.rule(tx)
+	})
+	if err != nil {
+		return g.broken(sub.Call, t.decision, err)
+	}
+	if t.filed != nil {
+		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
+	}
+	return t.answer
+}
+
+// describe finds out what a decision rests on.
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
+	f := g.opts.Observer.Facts(ctx, c, snap)
+	standing, err := read(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return &policy.Input{
+		Call: c, Facts: f, Digest: c.Digest(),
+		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
+	}, nil
+}
+
+// Decide tells what a call would be decided to. Nothing is recorded and
+// nothing is let through.
+func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.Facts, error) {
+	if err := c.Normalize(); err != nil {
+		return call.Decision{}, nil, err
+	}
+	snap, _ := g.opts.Policy(c)
+	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	if err != nil {
+		return call.Decision{}, nil, err
+	}
+	return snap.Decide(in, nil), in.Facts, nil
+}
+
+// Prepare decides a call and makes a question of it without letting it
+// through, for a person who edits a waiting call. The edited call has votes of
+// its own; one that would be denied cannot be asked about.
+func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
+	d, f, err := g.Decide(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if d.Level == call.Deny {
+		return nil, &RefusedError{Reason: "the edited call would be denied: " + d.Why()}
+	}
+	c.ID = g.opts.NewID()
+	snap, _ := g.opts.Policy(c)
+	return &Request{Call: c, Facts: f, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+}
+
+// Request tells an agent how far its own request has got.
+func (g *Gate) Request(ctx context.Context, agent, id string) (RequestState, error) {
+	st, err := g.opts.State.Request(ctx, id)
+	if err != nil {
+		return RequestState{}, err
+	}
+	if st.Agent != agent {
+		return RequestState{}, ErrNoRequest
+	}
+	return st, nil
+}
+
+// Withdraw takes back an agent's own request.
+func (g *Gate) Withdraw(ctx context.Context, agent, id string) error {
+	if _, err := g.Request(ctx, agent, id); err != nil {
+		return err
+	}
+	return g.opts.State.Commit(ctx, func(tx Tx) error { return tx.Withdraw(id) })
+}
+
+// stopped says why no call of this standing goes ahead, "" if none does.
+func stopped(head call.Digest, now *Standing) string {
+	switch {
+	case now.Ended != "":
+		return "the session has ended: " + now.Ended
+	case now.Policy != head:
+		return "this node does not hold the policy in force yet; try again in a moment"
+	}
+	return ""
+}
+
+// RefusedError says why a request was not put before a person: too many wait
+// already. It denies the call; it is not a failure.
+type RefusedError struct{ Reason string }
+
+// Error returns the reason.
+func (e *RefusedError) Error() string { return e.Reason }
+
+// Public returns the reason, which may be shown.
+func (e *RefusedError) Public() string { return e.Reason }
+
+// ErrNoRequest is the answer to a request id that is not the caller's, the
+// same whether it exists or not.
+var ErrNoRequest = &RefusedError{Reason: "you have no such request"}
+
+// broken answers when the gate itself could not do its work. Nothing durable
+// was written, so nothing may run.
+func (g *Gate) broken(c *call.Call, d call.Decision, err error) *Answer {
+	g.log.Error("call denied: the gate could not finish its work", "call", c.ID, "operation", c.Operation, "error", err)
+	d.Level = call.Deny
+	var pub interface{ Public() string }
+	reason := "the gate could not record the call"
+	if errors.As(err, &pub) {
+		reason = pub.Public()
+	}
+	return deny(c, d, reason)
+}
+
+// switched says whether a big switch denies; observe mode does not pass it.
+func switched(d *call.Decision) bool {
+	for i := range d.Ballots {
+		if d.Ballots[i].Stage == call.StageSwitch {
+			return d.Ballots[i].Level == call.Deny
+		}
+	}
+	return true
+}
+
+// await waits for the person's answer and then runs the way again: the world
+// is observed and the call decided anew before a grant is consumed.
+func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer {
+	ctx, cancel := context.WithTimeout(ctx, sub.Wait)
+	defer cancel()
+	id := ans.Request
+	for {
+		changed := g.opts.Asker.Changed()
+		state, err := g.opts.State.Request(ctx, id)
+		if err != nil {
+			return ans
+		}
+		switch state.State {
+		case "pending":
+		case "approved":
+			next := g.attempt(ctx, sub)
+			if next.Verdict == Pending && next.Request == id {
+				return next // approved, but spent by an identical call
+			}
+			if sub.EditOf != "" && next.Verdict == Allowed {
+				next.Edited = sub.Call
+			}
+			return next
+		case "edited":
+			edited, err := g.opts.State.Request(ctx, state.EditedTo)
+			if err != nil || edited.Call == nil {
+				return answered(ans, state)
+			}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id}
+			continue
+		default:
+			return answered(ans, state)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ans
+		}
+	}
+}
+
+// Finish records how a started call ended. Only the principal that the call
+// was opened for can close it, and only once.
+func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outcome Outcome, detail string) error {
+	if !outcome.Valid() {
+		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", outcome)}
+	}
+	return g.opts.State.Commit(ctx, func(tx Tx) error {
+		if err := tx.Close(callID, p, outcome); err != nil {
+			return err
+		}
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+	})
+}

@@ -1,0 +1,103 @@
+package gate
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+)
+
+// Observer finds out what a call needs, by looking at the machine.
+type Observer interface {
+	// Facts describes the call in the world as it is now. It never fails:
+	// what it could not find out counts against the call.
+	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) *facts.Facts
+}
+
+// State is what the gate keeps.
+type State interface {
+	// Standing reads what a decision rests on besides the call. It may come
+	// from a cache, because Commit reads it again.
+	Standing(ctx context.Context, c *call.Call) (Standing, error)
+	// Current reads the same from the database, for a decision that no Commit
+	// follows.
+	Current(ctx context.Context, c *call.Call) (Standing, error)
+	// Commit runs one transaction and returns when it is durable.
+	Commit(ctx context.Context, fn func(Tx) error) error
+	// Request reads a request that was filed.
+	Request(ctx context.Context, id string) (RequestState, error)
+}
+
+// Standing is where a principal stands.
+type Standing struct {
+	Elements   *element.Set
+	Switches   policy.Switches
+	Violations []policy.Violation
+	// Policy is the hash of the snapshot that is in force for everyone. A
+	// node that holds another one denies until it has loaded it.
+	Policy call.Digest
+	// Ended says why the session takes no more calls, "" while it does.
+	Ended string
+}
+
+// Tx is one transaction on the state.
+type Tx interface {
+	// Standing reads where the principal stands, from the database.
+	Standing(c *call.Call) (Standing, error)
+	// Grants returns the principal's grants that are still good.
+	Grants(p call.Principal) ([]grant.Grant, error)
+	// Consume spends a single-use grant, or counts a use of a session grant.
+	Consume(grantID string) error
+	// File puts a request before a person, or joins the identical one that
+	// already waits.
+	File(r *Request) (RequestState, error)
+	// Withdraw takes back a request that still waits.
+	Withdraw(requestID string) error
+	// Open notes that a call has started.
+	Open(c *call.Call) error
+	// Close notes the outcome of a call that this principal had open.
+	Close(callID string, p call.Principal, outcome Outcome) error
+	// Append adds events to the log.
+	Append(events ...*Event) error
+}
+
+// Request is what a person is asked.
+type Request struct {
+	Call     *call.Call
+	Facts    *facts.Facts
+	Decision *call.Decision
+	Offers   []grant.Offer
+	Limits   policy.Settings
+	// EditOf is the request that a person answered with this edited call.
+	EditOf string
+}
+
+// RequestState is how far a request has got.
+type RequestState struct {
+	ID      string
+	Agent   string
+	State   string // pending, approved, denied, edited, responded, expired, cancelled
+	Expires time.Time
+	// By and Text are who answered, and the words for the agent.
+	By   string
+	Text string
+	// EditedTo is the request of the call that an edit became.
+	EditedTo string
+	// Call is the edited call of a request that an edit created.
+	Call *call.Call
+}
+
+// Asker knows about people.
+type Asker interface {
+	// Live reports whether a person can be reached now.
+	Live() bool
+	// Filed is told about a new request, to give notice of it.
+	Filed(r *Request, state RequestState)
+	// Changed returns a channel that is closed when a request may have
+	// changed, to be asked for before the request is read.
+	Changed() <-chan struct{}
+}

@@ -1,0 +1,108 @@
+package gate
+
+import (
+	"errors"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+)
+
+// trial is one attempt at a call: what it was decided to, and what came of it.
+type trial struct {
+	gate *Gate
+	sub  *Submission
+	snap *policy.Snapshot
+	in   *policy.Input
+
+	decision  call.Decision
+	described []byte
+
+	answer *Answer
+	filed  *Request
+}
+
+// decide decides the call and describes it for the log.
+func (t *trial) decide() {
+	t.decision = t.snap.Decide(t.in, nil)
+	t.described = t.gate.opts.Describe(t.sub.Call, &t.decision, t.in.Facts)
+}
+
+// rule meets the decision inside the transaction: allow, deny, use grants, or
+// put the call before a person.
+func (t *trial) rule(tx Tx) error {
+	d := &t.decision
+	switch {
+	case d.Level == call.AutoApprove:
+		return t.allow(tx, nil)
+	case t.snap != nil && t.snap.Settings.Observe && !switched(d):
+		return t.observe(tx)
+	case d.Level == call.Deny:
+		return t.deny(tx, d.Why())
+	}
+	grants, err := tx.Grants(t.sub.Call.Principal)
+	if err != nil {
+		return err
+	}
+	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
+	if len(open) > 0 {
+		return t.file(tx)
+	}
+	for _, g := range used {
+		if err := tx.Consume(g.ID); err != nil {
+			return err
+		}
+	}
+	return t.allow(tx, used)
+}
+
+// allow lets the call through: it is open from here on, and on record.
+func (t *trial) allow(tx Tx, used []grant.Grant) error {
+	t.answer = allow(t.sub.Call, t.decision, used)
+	return t.start(tx, used)
+}
+
+// observe lets a call through that would have been stopped, and says so.
+func (t *trial) observe(tx Tx) error {
+	t.answer = allow(t.sub.Call, t.decision, nil)
+	t.answer.Observed = true
+	return t.start(tx, nil)
+}
+
+func (t *trial) start(tx Tx, used []grant.Grant) error {
+	if err := tx.Open(t.sub.Call); err != nil {
+		return err
+	}
+	e := t.event(used)
+	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.decision.Requires}
+	return tx.Append(e)
+}
+
+// deny refuses the call, on record.
+func (t *trial) deny(tx Tx, reason string) error {
+	t.answer = deny(t.sub.Call, t.decision, reason)
+	e := t.event(nil)
+	e.Verdict.Reason = reason
+	return tx.Append(e)
+}
+
+// file puts the call before a person, or denies it where too many wait.
+func (t *trial) file(tx Tx) error {
+	c := t.sub.Call
+	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: grant.Offers(c, &t.decision), Limits: t.snap.Settings}
+	state, err := tx.File(r)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return t.deny(tx, refused.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	t.answer, t.filed = pending(c, t.decision, state), r
+	return tx.Append(t.event(nil))
+}
+
+// event is the record of the answer.
+func (t *trial) event(used []grant.Grant) *Event {
+	return &Event{Kind: "call", Call: t.sub.Call, Level: t.decision.Level, Described: t.described, Verdict: ruling(t.answer, used)}
+}

@@ -1,0 +1,55 @@
+package place
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+)
+
+// Place is where one gate lives.
+type Place struct {
+	// Home holds everything below.
+	Home string
+}
+
+// Find returns the place of this user's gate. A home that is given wins over
+// GATEHOUSE_HOME, which wins over the user's data directory.
+func Find(home string) (Place, error) {
+	if home == "" {
+		home = os.Getenv("GATEHOUSE_HOME")
+	}
+	if home == "" {
+		base := os.Getenv("XDG_DATA_HOME")
+		if base == "" {
+			user, err := os.UserHomeDir()
+			if err != nil {
+				return Place{}, errors.New("where is home? set GATEHOUSE_HOME, or HOME")
+			}
+			base = filepath.Join(user, ".local", "share")
+		}
+		home = filepath.Join(base, "gatehouse")
+	}
+	abs, err := filepath.Abs(home)
+	return Place{Home: abs}, err
+}
+
+// Socket is the unix socket of the daemon.
+func (p Place) Socket() string { return filepath.Join(p.Home, "gatehouse.sock") }
+
+// Keys is the directory of the gate's keys.
+func (p Place) Keys() string { return filepath.Join(p.Home, "keys") }
+
+// PublicKey is the key that verifies the log's checkpoints; it is no secret.
+func (p Place) PublicKey() string { return filepath.Join(p.Home, "log.pub") }
+
+// Checkpoints is a copy of all checkpoints that were signed.
+func (p Place) Checkpoints() string { return filepath.Join(p.Home, "checkpoints") }
+
+// Policy is the user's policy file.
+func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
+
+// MachinePolicy is the administrator's policy file.
+const MachinePolicy = "/etc/gatehouse/policy.toml"
+
+// ProjectPolicy is the name of a project's policy file, in its root.
+const ProjectPolicy = ".gatehouse.toml"

@@ -1,0 +1,321 @@
+package session
+
+import (
+	"crypto/hmac"
+	"database/sql"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// Switches is the row that everything which stops decisions changes and every
+// decision reads.
+type Switches struct {
+	// Kill stops everything.
+	Kill   bool      `json:"kill"`
+	Reason string    `json:"reason,omitzero"`
+	By     string    `json:"by,omitzero"`
+	At     time.Time `json:"at,omitzero"`
+	// Version is another random number after every change of a switch, a
+	// block, a policy in force or a session, and so never the same twice, not
+	// even for a change that was taken back.
+	Version int64 `json:"version"`
+
+	// blocks signs the list of blocked agents; a block that was deleted from
+	// the database, or given to another, is missed that way.
+	blocks []byte
+}
+
+const switchColumns = `killed, reason, set_by, set_at, blocks, version, mac`
+
+func (g *Registry) switchRow(s *Switches) *keyring.Row {
+	return g.keys.Row("switches").Bool(s.Kill).Text(s.Reason, s.By).Time(s.At).Bytes(s.blocks).Int(s.Version)
+}
+
+// Prepare makes the row of switches in a new database. In one that has been
+// used it must be there: whoever deleted it does not get it back switched off.
+func (g *Registry) Prepare(tx *store.Tx) error {
+	_, err := g.Switches(tx)
+	if !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	var used int
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM agent) + (SELECT count(*) FROM agent_session)
+		+ (SELECT count(*) FROM danger_block) + (SELECT count(*) FROM policy_head)`).Scan(&used)
+	if err != nil {
+		return err
+	}
+	if used != 0 {
+		return fmt.Errorf("the row of switches is missing: %w", ErrForged)
+	}
+	s := Switches{blocks: g.blockList(nil)}
+	_, err = tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, '', '', 0, $2, 0, $3)
+		ON CONFLICT (one) DO NOTHING`, false, s.blocks, g.switchRow(&s).Sum())
+	return err
+}
+
+// Switches reads the switches.
+func (g *Registry) Switches(tx *store.Tx) (Switches, error) { return g.readSwitches(tx, "") }
+
+func (g *Registry) readSwitches(tx *store.Tx, lock string) (Switches, error) {
+	var s Switches
+	var at int64
+	var mac []byte
+	err := tx.QueryRow(`SELECT `+switchColumns+` FROM switches WHERE one = 1`+lock).
+		Scan(&s.Kill, &s.Reason, &s.By, &at, &s.blocks, &s.Version, &mac)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, fmt.Errorf("switches: %w", ErrNotFound)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.At = keyring.Time(at)
+	if !g.switchRow(&s).Is(mac) {
+		return s, fmt.Errorf("switches: %w", ErrForged)
+	}
+	return s, nil
+}
+
+// lockSwitches waits for every decision that has read the switches, and makes
+// those that follow wait for this transaction.
+func (g *Registry) lockSwitches(tx *store.Tx) error {
+	return g.changeSwitches(tx, func(*Switches) {})
+}
+
+func (g *Registry) changeSwitches(tx *store.Tx, change func(*Switches)) error {
+	s, err := g.readSwitches(tx, tx.ForUpdate())
+	if err != nil {
+		return err
+	}
+	change(&s)
+	return g.writeSwitches(tx, s)
+}
+
+func (g *Registry) writeSwitches(tx *store.Tx, s Switches) error {
+	var version [8]byte
+	if _, err := io.ReadFull(g.keys.Random(), version[:]); err != nil {
+		return fmt.Errorf("switches: %w", err)
+	}
+	s.Version = int64(binary.BigEndian.Uint64(version[:]) >> 1)
+	_, err := tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, $2, $3, $4, $5, $6, $7)
+		ON CONFLICT (one) DO UPDATE SET killed = excluded.killed, reason = excluded.reason, set_by = excluded.set_by,
+		set_at = excluded.set_at, blocks = excluded.blocks, version = excluded.version, mac = excluded.mac`,
+		s.Kill, s.Reason, s.By, keyring.Micros(s.At), s.blocks, s.Version, g.switchRow(&s).Sum())
+	return err
+}
+
+// SetKill throws the kill switch or releases it. Throwing it works whatever
+// became of the row, and takes the blocks as they are: when the database was
+// edited and everything stands still, people throw it, look at what happened,
+// and release it. Releasing is for approvers alone, which is the API's matter.
+func (g *Registry) SetKill(tx *store.Tx, on bool, by, reason string) error {
+	if err := checkWords(by, reason); err != nil {
+		return err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	s, err := g.readSwitches(tx, tx.ForUpdate())
+	if on && (err == nil || errors.Is(err, ErrForged) || errors.Is(err, ErrNotFound)) {
+		var blocks []Block
+		if blocks, err = g.Blocks(tx); err == nil {
+			s.blocks = g.blockList(blocks)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.Kill, s.By, s.Reason, s.At = on, by, reason, now
+	store.Notify(tx, Topic, "kill")
+	return g.writeSwitches(tx, s)
+}
+
+func checkWords(words ...string) error {
+	for _, w := range words {
+		if len(w) > 4096 || strings.ContainsRune(w, 0) {
+			return fmt.Errorf("%w: a reason is too long or holds a NUL byte", ErrInvalid)
+		}
+	}
+	return nil
+}
+
+// Block is an agent in the danger zone.
+type Block struct {
+	Agent  string    `json:"agent"`
+	Reason string    `json:"reason"`
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
+}
+
+func (g *Registry) blockRow(b *Block) *keyring.Row {
+	return g.keys.Row("block").Text(b.Agent, b.Reason, b.By).Time(b.At)
+}
+
+// SetBlock blocks an agent in all its sessions, under any spelling of its
+// name. Blocking one that is blocked keeps the first reason.
+func (g *Registry) SetBlock(tx *store.Tx, agent, by, reason string) error {
+	if err := checkWords(agent, by, reason); err != nil {
+		return err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	b := &Block{Agent: AgentID(agent), Reason: reason, By: by, At: now}
+	if b.Agent == "" {
+		return fmt.Errorf("%w: a block needs an agent", ErrInvalid)
+	}
+	return g.changeBlocks(tx, func() error {
+		_, err := tx.Exec(`INSERT INTO danger_block (agent, reason, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (agent) DO NOTHING`, b.Agent, b.Reason, b.By, keyring.Micros(now), g.blockRow(b).Sum())
+		return err
+	})
+}
+
+// changeBlocks changes the list of blocks. One that is not as the gate left it
+// is not signed anew: that would make the edit good.
+func (g *Registry) changeBlocks(tx *store.Tx, change func() error) error {
+	s, err := g.readSwitches(tx, tx.ForUpdate())
+	if err != nil {
+		return err
+	}
+	before, err := g.Blocks(tx)
+	if err != nil {
+		return err
+	}
+	if !hmac.Equal(g.blockList(before), s.blocks) {
+		return fmt.Errorf("danger blocks: %w", ErrForged)
+	}
+	if err := change(); err != nil {
+		return err
+	}
+	after, err := g.Blocks(tx)
+	if err != nil {
+		return err
+	}
+	s.blocks = g.blockList(after)
+	store.Notify(tx, Topic, "block")
+	return g.writeSwitches(tx, s)
+}
+
+// blockList signs which agents are blocked. Blocks come in the order of their
+// names.
+func (g *Registry) blockList(blocks []Block) []byte {
+	row := g.keys.Row("blocks")
+	for i := range blocks {
+		row.Text(blocks[i].Agent)
+	}
+	return row.Sum()
+}
+
+// Unblock releases an agent; it works on a corrupt row too, since a person
+// looked at it. Like releasing the kill switch it is for approvers alone.
+func (g *Registry) Unblock(tx *store.Tx, agent string) error {
+	return g.changeBlocks(tx, func() error {
+		n, err := tx.Exec(`DELETE FROM danger_block WHERE agent = $1`, AgentID(agent))
+		if err == nil && n == 0 {
+			err = fmt.Errorf("block on %s: %w", agent, ErrNotFound)
+		}
+		return err
+	})
+}
+
+// corrupt is the reason given for a block whose row was edited.
+const corrupt = "the block's row was edited in the database; it blocks until an approver releases it"
+
+// Blocks lists the blocked agents by name. A row that was edited is listed as
+// such: it blocks.
+func (g *Registry) Blocks(tx *store.Tx) ([]Block, error) {
+	blocks, err := store.All(tx, func(rows *store.Rows) (Block, error) {
+		var b Block
+		var at int64
+		var mac []byte
+		if err := rows.Scan(&b.Agent, &b.Reason, &b.By, &at, &mac); err != nil {
+			return b, err
+		}
+		b.At = keyring.Time(at)
+		if !g.blockRow(&b).Is(mac) {
+			b.Reason = corrupt
+		}
+		return b, nil
+	}, `SELECT agent, reason, set_by, set_at, mac FROM danger_block`)
+	// Sorted here: a database's order of names can change with its system's.
+	slices.SortFunc(blocks, func(a, b Block) int { return strings.Compare(a.Agent, b.Agent) })
+	return blocks, err
+}
+
+// Head is the policy in force in one scope.
+type Head struct {
+	Scope string      `json:"scope"`
+	Hash  call.Digest `json:"hash"`
+	// Epoch counts the changes.
+	Epoch int64     `json:"epoch"`
+	By    string    `json:"by"`
+	At    time.Time `json:"at"`
+}
+
+func (g *Registry) headRow(h *Head) *keyring.Row {
+	return g.keys.Row("policy").Text(h.Scope).Bytes(h.Hash[:]).Int(h.Epoch).Text(h.By).Time(h.At)
+}
+
+// PolicyHead returns the policy in force in a scope; ErrNotFound where none
+// has been set.
+func (g *Registry) PolicyHead(tx *store.Tx, scope string) (Head, error) {
+	h := Head{Scope: scope}
+	var at int64
+	var hash, mac []byte
+	err := tx.QueryRow(`SELECT hash, epoch, set_by, set_at, mac FROM policy_head WHERE scope = $1`, scope).
+		Scan(&hash, &h.Epoch, &h.By, &at, &mac)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Head{}, fmt.Errorf("policy of %s: %w", scope, ErrNotFound)
+	}
+	if err != nil {
+		return Head{}, err
+	}
+	h.At = keyring.Time(at)
+	if len(hash) != copy(h.Hash[:], hash) || !g.headRow(&h).Is(mac) {
+		return Head{}, fmt.Errorf("policy of %s: %w", scope, ErrForged)
+	}
+	return h, nil
+}
+
+// SetPolicyHead puts the policy to in force in a scope, in place of from (zero
+// where there was none). Where another one is in force it fails with ErrMoved:
+// what was computed about the change no longer holds.
+func (g *Registry) SetPolicyHead(tx *store.Tx, scope string, from, to call.Digest, by string) (Head, error) {
+	if err := checkWords(scope, by); err != nil {
+		return Head{}, err
+	}
+	if scope == "" || to.IsZero() {
+		return Head{}, fmt.Errorf("%w: a policy needs a scope and a hash", ErrInvalid)
+	}
+	if err := g.lockSwitches(tx); err != nil {
+		return Head{}, err
+	}
+	h, err := g.PolicyHead(tx, scope)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Head{}, err
+	}
+	if h.Hash != from {
+		return h, fmt.Errorf("policy of %s: %w", scope, ErrMoved)
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return Head{}, err
+	}
+	h = Head{Scope: scope, Hash: to, Epoch: h.Epoch + 1, By: by, At: now}
+	_, err = tx.Exec(`INSERT INTO policy_head (scope, hash, epoch, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (scope) DO UPDATE SET hash = excluded.hash, epoch = excluded.epoch, set_by = excluded.set_by,
+		set_at = excluded.set_at, mac = excluded.mac`, scope, to[:], h.Epoch, by, keyring.Micros(now), g.headRow(&h).Sum())
+	store.Notify(tx, Topic, "policy "+scope)
+	return h, err
+}

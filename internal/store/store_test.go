@@ -1,0 +1,18 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
+)
+
+func TestContract(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, storetest.SQLite)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		storetest.Run(t, storetest.Postgres)
+	})
+}

