@@ -43,6 +43,7 @@ type analyzer struct {
 	spent    int
 	via      []string
 	remote   int
+	forks    int // pipelines and background commands around the current one
 
 	loopAssigned map[string]bool
 	wordAssigned map[string]bool // names that are given something else than numbers
