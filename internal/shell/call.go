@@ -269,7 +269,7 @@ func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {
 		return
 	}
 	if a.world == nil {
-		if strings.ContainsAny(w.text, "/\\") {
+		if strings.IndexByte(w.text, '/') >= 0 || strings.IndexByte(w.text, '\\') >= 0 {
 			dir := path.Dir(path.Clean(w.text))
 			if !slices.Contains(systemDirs, dir) {
 				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a program by a path that is not the system's:",
