@@ -20,8 +20,20 @@ const (
 	maxExpanded = 4 * MaxBytes
 )
 
-// analyzer carries one analysis.
+// analyzer carries one analysis after the other. What it has besides the job
+// are stacks that every command pushes to and releases, and that the next
+// analysis takes over.
 type analyzer struct {
+	job
+	hits     []hit
+	operands []word
+	words    []word
+	log      []undo
+	reader   strings.Reader
+}
+
+// job is what belongs to one analysis.
+type job struct {
 	kb    *knowledge.Base
 	opts  Options
 	world World
@@ -43,6 +55,7 @@ type analyzer struct {
 	spent    int
 	via      []string
 	remote   int
+	forks    int // pipelines and background commands around the current one
 
 	loopAssigned map[string]bool
 	wordAssigned map[string]bool // names that are given something else than numbers
@@ -52,14 +65,9 @@ type analyzer struct {
 	stdin        output
 	notedLimit   bool
 
-	// hits, operands and words are stacks that every command pushes to and
-	// releases; args and effects are cut into pieces that the result keeps.
-	hits     []hit
-	operands []word
-	words    []word
-	args     []Arg
-	effects  []Effect
-	reader   strings.Reader
+	// args and effects are cut into pieces that the result keeps.
+	args    []Arg
+	effects []Effect
 }
 
 // output is what is known of what a command prints, or of what a command
@@ -92,9 +100,8 @@ func Analyze(cmd string, opts Options) *Analysis {
 // release gives the analyser back and returns the result.
 func (a *analyzer) release() *Analysis {
 	out := a.out
-	keep := analyzer{hits: emptied(a.hits), operands: emptied(a.operands), words: emptied(a.words)}
-	keep.st.log = emptied(a.st.log)
-	*a = keep
+	a.hits, a.operands, a.words, a.log = emptied(a.hits), emptied(a.operands), emptied(a.words), emptied(a.st.log)
+	a.job = job{}
 	analyzers.Put(a)
 	return out
 }
@@ -114,7 +121,7 @@ func newAnalyzer(opts Options) *analyzer {
 		kb = knowledge.Builtin()
 	}
 	a := analyzers.Get().(*analyzer)
-	a.kb, a.opts, a.world, a.cur = kb, opts, opts.World, -1
+	a.kb, a.opts, a.world, a.cur, a.st.log = kb, opts, opts.World, -1, a.log
 	a.out = &Analysis{Complete: true, Dialect: opts.Dialect}
 	a.roots = opts.Workspace
 	if len(a.roots) == 0 && opts.Cwd != "" {
@@ -133,7 +140,6 @@ func (a *analyzer) run(cmd string) {
 			text = text[:len(text)-1]
 		}
 	}
-	a.characters(text)
 	if d, why := foreignDialect(text, a.opts.Dialect); d == Zsh || d == PowerShell {
 		a.out.Dialect = d
 		a.incomplete(NoteDialect, why, Span{0, len(cmd)})
@@ -143,8 +149,9 @@ func (a *analyzer) run(cmd string) {
 }
 
 // survey looks over a text once before it is parsed: how many commands it may
-// have, and whether there are loops or functions in it that may assign.
-func survey(text string) (commands int, loops bool) {
+// have, whether there are loops or functions in it that may assign, and
+// whether there is anything but printable ASCII in it.
+func survey(text string) (commands int, loops, odd bool) {
 	commands = 1
 	assigns := false
 	for i := 0; i < len(text); i++ {
@@ -157,10 +164,9 @@ func survey(text string) (commands int, loops bool) {
 				loops, assigns = true, true
 			}
 		case '&':
-			if i > 0 && text[i-1] != '>' {
+			if i > 0 && text[i-1] != '>' && text[i-1] != '&' {
 				commands++
 			}
-			i++
 		case '=':
 			assigns = true
 		case 'd':
@@ -170,19 +176,24 @@ func survey(text string) (commands int, loops bool) {
 			assigns = assigns || strings.HasPrefix(text[i:], "popd") || strings.HasPrefix(text[i:], "printf")
 		case 'm', 'g':
 			assigns = assigns || strings.HasPrefix(text[i:], "mapfile") || strings.HasPrefix(text[i:], "getopts")
+		default:
+			odd = odd || text[i] < ' ' && text[i] != '\t' || text[i] >= 0x7f
 		case 'f':
 			loops = loops || strings.HasPrefix(text[i:], "function")
 		}
 	}
-	return min(commands, 16), loops && assigns
+	return min(commands, 16), loops && assigns, odd
 }
 
 // script parses a text and follows it. If it does not parse, what came before
 // the error is followed, and the rest is searched piece by piece.
 func (a *analyzer) script(text string) {
-	commands, loops := survey(text)
+	commands, loops, odd := survey(text)
 	if a.expected == 0 {
 		a.expected = commands
+	}
+	if odd && a.depth == 0 {
+		a.characters(text)
 	}
 	p := parsers.Get().(*syntax.Parser)
 	lang := a.variant()

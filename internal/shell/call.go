@@ -51,6 +51,9 @@ func (a *analyzer) call(s *syntax.Stmt, c *syntax.CallExpr) output {
 
 // noOutput recognises ":" and "true": a redirection of theirs empties the file.
 func noOutput(args []word) bool {
+	if len(args) == 2 && args[0].text == "cat" {
+		return args[1].known && args[1].text == "/dev/null"
+	}
 	return len(args) == 1 && args[0].known && (args[0].text == ":" || args[0].text == "true")
 }
 
@@ -150,6 +153,9 @@ func (a *analyzer) dispatch(args []word) output {
 	cmd.Program = programName(w.text)
 	a.fillArgs(args)
 	if fn := a.st.funcs[w.text]; fn != nil {
+		if fn == a.inFunc {
+			a.recursion(w)
+		}
 		if fn.runsArgs && len(args) > 1 {
 			return a.inner(w.text, args[1:])
 		}
@@ -174,6 +180,16 @@ func (a *analyzer) dispatch(args []word) output {
 		return output{given: true}
 	}
 	return a.handle(prog, args)
+}
+
+// recursion is a function that calls itself. In a pipeline or in the
+// background each call makes more processes: a fork bomb.
+func (a *analyzer) recursion(w *word) {
+	if a.forks > 0 {
+		a.add(Effect{Kind: KindOutside, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "starts itself again without end:"})
+		return
+	}
+	a.unknown(w.span, "calls itself")
 }
 
 // pathsOfUnknown records the files a program of which nothing is known is
@@ -253,7 +269,7 @@ func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {
 		return
 	}
 	if a.world == nil {
-		if strings.ContainsAny(w.text, "/\\") {
+		if strings.IndexByte(w.text, '/') >= 0 || strings.IndexByte(w.text, '\\') >= 0 {
 			dir := path.Dir(path.Clean(w.text))
 			if !slices.Contains(systemDirs, dir) {
 				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a program by a path that is not the system's:",

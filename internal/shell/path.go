@@ -69,7 +69,7 @@ func (a *analyzer) scope(p string, tags knowledge.Tags) Scope {
 		if tags.Place == knowledge.TagTemp {
 			return ScopeTemp
 		}
-		if tags.Place != knowledge.TagNone || p == "/" {
+		if tags.Place != knowledge.TagNone || p == "/" || wholeRoot(p) {
 			return ScopeSystem
 		}
 		if a.opts.Home != "" && under(p, a.opts.Home) || strings.HasPrefix(p, "/home/") || strings.HasPrefix(p, "/Users/") {
@@ -82,6 +82,12 @@ func (a *analyzer) scope(p string, tags knowledge.Tags) Scope {
 		return ScopeUnknown
 	}
 	return ScopeWorkspace
+}
+
+// wholeRoot recognises a pattern for everything at the top: "/*".
+func wholeRoot(p string) bool {
+	first, _, _ := strings.Cut(p[1:], "/")
+	return strings.ContainsAny(first, "*?[")
 }
 
 func under(p, root string) bool {

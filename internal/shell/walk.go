@@ -29,7 +29,9 @@ func (a *analyzer) stmt(s *syntax.Stmt) output {
 	var out output
 	if s.Background || s.Coprocess {
 		mark := a.st.mark()
+		a.forks++
 		out = a.command(s)
+		a.forks--
 		a.st.restore(mark)
 	} else {
 		out = a.command(s)
@@ -163,6 +165,8 @@ func (a *analyzer) pipeline(c *syntax.BinaryCmd) output {
 	parts, first := chain(buf[:0], c, syntax.Pipe, syntax.PipeAll)
 	saved := a.stdin
 	mark := a.st.mark()
+	a.forks++
+	defer func() { a.forks-- }()
 	out := a.stmt(first)
 	a.st.restore(mark)
 	for i := len(parts) - 1; i >= 0; i-- {
