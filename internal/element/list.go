@@ -2,20 +2,30 @@ package element
 
 import "path"
 
-// matchList returns the first entry of a list that names the operation, by
-// its canonical name, an alias or a glob over either.
+// matchList returns the entry of a list that names the operation, by its
+// canonical name, an alias or a glob over either. Of several it returns the
+// last in byte order, which puts names before globs: the vote says which
+// entry applies, and must not depend on the order in which they are listed.
 func matchList(list []string, name string, aliases []string) (entry string, ok bool) {
-	for _, entry := range list {
-		if globs(entry, name) {
-			return entry, true
-		}
-		for _, alias := range aliases {
-			if globs(entry, alias) {
-				return entry, true
-			}
+	for _, e := range list {
+		if (!ok || e > entry) && names(e, name, aliases) {
+			entry, ok = e, true
 		}
 	}
-	return "", false
+	return entry, ok
+}
+
+// names says whether an entry means the operation.
+func names(entry, name string, aliases []string) bool {
+	if globs(entry, name) {
+		return true
+	}
+	for _, alias := range aliases {
+		if globs(entry, alias) {
+			return true
+		}
+	}
+	return false
 }
 
 // globs matches one entry. A malformed glob matches nothing here; the parser

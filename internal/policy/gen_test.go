@@ -18,7 +18,7 @@ import (
 // a policy can go wrong need a pattern and a call that meet.
 var (
 	levels   = []call.Level{call.Deny, call.ConfirmSingleUse, call.ConfirmSession, call.AutoApprove}
-	opGlobs  = []string{"Bash", "Read", "mcp__*", "mcp__github__push", "*", "?ash"}
+	opGlobs  = []string{"Bash", "shell", "Read", "file.*", "mcp__*", "mcp__github__push", "*", "?ash", "Re*"}
 	cmdGlobs = []string{"git push*", "git *", "git push --force", "rm *", "*", "make", "git push"}
 	pathGlob = []string{
 		"./**", "./src/**", "./src/*.go", "./src/[ab].go", "./.env", ".", "./{src,test}/**", "./src/**/a.go",
@@ -32,7 +32,7 @@ var (
 	textGlob = []string{"**/.env", "TOKEN", "*", "./secret/**"}
 	names    = []string{"fs.read", "fs.write", "fs.delete", "net.egress", "proc.exec", "data.user", "secrets.access", "data.attachment"}
 
-	operations = []string{"Bash", "Read", "mcp__github__push", "mcp__x__y", "WebFetch"}
+	operations = []string{"shell", "file.read", "mcp__github__push", "mcp__x__y", "web.fetch"}
 	commands   = []string{"git push --force", "git push", "git status", "rm -rf build", "make", "ls"}
 	paths      = []string{
 		"", "/w/src/a.go", "/w/src/b.go", "/w/src/deep/a.go", "./src/a.go", "./.env", "/w/.env", "/w/sub/.ENV", "/w", "/w/src", "/w/src/**", "/w/**", "./**", "./src/**",
