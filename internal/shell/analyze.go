@@ -16,6 +16,7 @@ const (
 	MaxCommands = 256
 	maxDepth    = 48
 	maxEffects  = 1024
+	maxPieces   = 4 * MaxCommands
 	// maxExpanded bounds the text that values, alternatives and nested code may produce.
 	maxExpanded = 4 * MaxBytes
 )
@@ -235,12 +236,13 @@ func (a *analyzer) recover(text string) {
 	p := syntax.NewParser()
 	start := 0
 	base := a.base
-	for i := 0; i <= len(text); i++ {
+	for i, pieces := 0, 0; i <= len(text) && pieces < maxPieces; i++ {
 		if i < len(text) && !strings.ContainsRune(";&|\n()", rune(text[i])) {
 			continue
 		}
 		piece := text[start:i]
 		if strings.TrimSpace(piece) != "" {
+			pieces++
 			if file, err := p.Parse(strings.NewReader(piece), ""); err == nil {
 				a.base = base + start
 				a.stmts(file.Stmts)

@@ -2,6 +2,7 @@ package shell_test
 
 import (
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -46,18 +47,20 @@ func BenchmarkCorpus(b *testing.B) {
 func compare(b *testing.B, cmds []string) {
 	shell.Analyze("ls", shell.Options{}) // reads the tables
 	parser := syntax.NewParser()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	b.ReportAllocs()
 	var parse, analyze []time.Duration
 	for b.Loop() {
-		start := time.Now()
+		start := threadTime()
 		for _, cmd := range cmds {
 			_, _ = parser.Parse(strings.NewReader(cmd), "")
 		}
-		mid := time.Now()
+		mid := threadTime()
 		for _, cmd := range cmds {
 			shell.Analyze(cmd, shell.Options{})
 		}
-		parse, analyze = append(parse, mid.Sub(start)), append(analyze, time.Since(mid))
+		parse, analyze = append(parse, mid-start), append(analyze, threadTime()-mid)
 	}
 	b.ReportMetric(float64(median(analyze))/float64(median(parse)), "ratio")
 	b.ReportMetric(float64(median(analyze).Nanoseconds())/float64(len(cmds)), "ns/command")
@@ -72,16 +75,18 @@ func median(list []time.Duration) time.Duration {
 func BenchmarkGrowth(b *testing.B) {
 	for name, unit := range growing {
 		b.Run(name, func(b *testing.B) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
 			size := shell.MaxBytes / 2 / len(unit)
 			small, large := strings.Repeat(unit, size/2), strings.Repeat(unit, size)
 			var n, n2 time.Duration
 			for b.Loop() {
-				start := time.Now()
+				start := threadTime()
 				shell.Analyze(small, shell.Options{})
-				mid := time.Now()
+				mid := threadTime()
 				shell.Analyze(large, shell.Options{})
-				n += mid.Sub(start)
-				n2 += time.Since(mid)
+				n += mid - start
+				n2 += threadTime() - mid
 			}
 			b.ReportMetric(float64(n2)/float64(n), "2n/n")
 		})
@@ -121,20 +126,21 @@ var growing = map[string]string{
 }
 
 // Sixteen times the text takes about sixteen times as long; a square would
-// take 256 times. The machine may be busy, so the best of some runs counts,
-// and the bound lies between the two.
+// take 256 times. The best of some runs counts, and the bound lies between.
 func TestGrowthIsLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures time")
 	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for name, unit := range growing {
 		size := shell.MaxBytes / len(unit)
 		took := func(n int) time.Duration {
 			text, best := strings.Repeat(unit, n), time.Hour
 			for range 3 {
-				start := time.Now()
+				start := threadTime()
 				shell.Analyze(text, shell.Options{})
-				best = min(best, time.Since(start))
+				best = min(best, threadTime()-start)
 			}
 			return best
 		}
