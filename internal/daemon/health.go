@@ -20,6 +20,9 @@ func (d *daemon) health(ctx context.Context) api.Health {
 	if h.Enrolled, err = d.admin.Enrolled(ctx); err != nil {
 		h.Problems = append(h.Problems, "the store cannot be read: "+err.Error())
 	}
+	if failing := d.state.problem(); failing != "" {
+		h.Problems = append(h.Problems, failing)
+	}
 	p := d.book.Status()
 	h.Problems = append(h.Problems, p.Broken...)
 	if p.Staged != nil {

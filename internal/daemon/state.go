@@ -28,8 +28,9 @@ type state struct {
 	sessions *session.Registry
 	record   *recorder
 
-	mu   sync.Mutex
-	last map[string]policy.Switches // the switches an agent met last
+	mu      sync.Mutex
+	last    map[string]policy.Switches // the switches an agent met last
+	failing string                     // why the last call could not be recorded, "" if it was
 }
 
 // Standing returns what was last read. The transaction reads it again, and
@@ -60,7 +61,33 @@ func (s *state) remember(agent string, sw policy.Switches) {
 
 // Commit runs one transaction and returns when it is durable.
 func (s *state) Commit(ctx context.Context, fn func(gate.Tx) error) error {
-	return admin.PublicError(s.store.Write(ctx, func(t *store.Tx) error { return fn(&tx{Tx: t, s: s}) }))
+	err := admin.PublicError(s.store.Write(ctx, func(t *store.Tx) error { return fn(&tx{Tx: t, s: s}) }))
+	s.recorded(err)
+	return err
+}
+
+// recorded notes whether the store took a call, for whoever asks how the gate
+// is. What is wrong with a call itself says nothing about the store.
+func (s *state) recorded(err error) {
+	failing := ""
+	var public *admin.Error
+	switch {
+	case err == nil:
+	case errors.As(err, &public) && public.HTTPStatus() >= http.StatusInternalServerError:
+		failing = public.Public()
+	default:
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failing = failing
+}
+
+// problem says why the last call could not be recorded, "" if it was.
+func (s *state) problem() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failing
 }
 
 // Request reads a request that was filed.

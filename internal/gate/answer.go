@@ -20,8 +20,7 @@ func allow(c *call.Call, d call.Decision, used []grant.Grant) *Answer {
 	return &Answer{CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
 }
 
-func deny(c *call.Call, d call.Decision, reason string) *Answer {
-	final := d.Level == call.Deny
+func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {
 	next := "Do not try it in another way; tell the person you work for what you wanted and why."
 	if !final {
 		next = "You may try again later."

@@ -227,7 +227,7 @@ func (g *Gate) broken(c *call.Call, d call.Decision, err error) *Answer {
 	if errors.As(err, &pub) {
 		reason = pub.Public()
 	}
-	return deny(c, d, reason)
+	return deny(c, d, reason, false) // the cause may go away
 }
 
 // switched says whether a big switch denies; observe mode does not pass it.

@@ -80,7 +80,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 
 // deny refuses the call, on record.
 func (t *trial) deny(tx Tx, reason string) error {
-	t.answer = deny(t.sub.Call, t.decision, reason)
+	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
 	e := t.event(nil)
 	e.Verdict.Reason = reason
 	return tx.Append(e)

@@ -9,17 +9,18 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
-	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
 // TestACallFromEndToEnd is the README's promise: a call waits, a person
 // approves it, it goes through once, and the log proves that it happened.
 func TestACallFromEndToEnd(t *testing.T) {
 	t.Parallel()
-	g := gatetest.Start(t)
-	credential, key := g.Enrol("ann")
-	token := g.Agent(credential, "coder")
-	agent, person := g.Client(token), g.Client(credential)
+	flow(t, begin(t))
+}
+
+func flow(t *testing.T, g *world) {
+	t.Helper()
+	agent, person, key := g.agent, g.person, g.key
 	ctx := context.Background()
 	submit := &api.CallRequest{Operation: "create_element", Args: []byte(`{"element_type":"skill","name":"notes"}`)}
 
