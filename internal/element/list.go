@@ -28,8 +28,19 @@ func names(entry, name string, aliases []string) bool {
 	return false
 }
 
-// globs matches one entry. A malformed glob matches nothing here; the parser
-// refuses it when the element is read.
+// malformed returns an entry that is no pattern, "" if all are.
+func (l *Lists) malformed() string {
+	for _, list := range [][]string{l.Allow, l.Confirm, l.Deny} {
+		for _, entry := range list {
+			if _, err := path.Match(entry, ""); err != nil {
+				return entry
+			}
+		}
+	}
+	return ""
+}
+
+// globs matches one entry. An element with a malformed one is quarantined.
 func globs(entry, name string) bool {
 	ok, err := path.Match(entry, name)
 	return ok && err == nil
