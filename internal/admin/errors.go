@@ -49,6 +49,9 @@ var shown = []struct {
 	{session.ErrForeign, http.StatusForbidden, "the session belongs to another process or token"},
 	{session.ErrNotFound, http.StatusNotFound, "there is no such session or agent"},
 	{session.ErrExists, http.StatusConflict, "the name is taken"},
+	{session.ErrEnded, http.StatusConflict, "the session has ended: open a new one"},
+	{session.ErrMoved, http.StatusConflict, "the policy in force has changed meanwhile: look at it again"},
+	{session.ErrForged, http.StatusConflict, ""},
 	{approval.ErrNotFound, http.StatusNotFound, "there is no such thing here"},
 	{audit.ErrNotFound, http.StatusNotFound, "there is no such record"},
 	{approval.ErrStale, http.StatusConflict, ""},
@@ -93,7 +96,7 @@ func publicError(err error) error {
 			return &Error{text: text, status: s.status, cause: err}
 		}
 	}
-	if errors.Is(err, approval.ErrInvalid) {
+	if errors.Is(err, approval.ErrInvalid) || errors.Is(err, session.ErrInvalid) {
 		return &Error{text: err.Error(), status: http.StatusBadRequest, cause: err}
 	}
 	return err

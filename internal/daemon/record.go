@@ -138,7 +138,12 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 
 // append adds an event to the log.
 func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
-	rest, err := json.Marshal(stored{Verdict: e.Verdict, Start: e.Start, Outcome: e.Outcome})
+	end := e.Outcome
+	if end != nil && end.Detail != "" {
+		// An error message repeats what a program was given.
+		end = &gate.End{Outcome: end.Outcome, Detail: r.text(end.Detail)}
+	}
+	rest, err := json.Marshal(stored{Verdict: e.Verdict, Start: e.Start, Outcome: end})
 	if err != nil {
 		return err
 	}
