@@ -54,7 +54,7 @@ func (b *bubble) data(dest, content string) error {
 	if err != nil {
 		return err
 	}
-	b.add("--ro-bind-data", b.pass(f, true), dest)
+	b.add("--perms", "0444", "--file", b.pass(f, true), dest)
 	return nil
 }
 
@@ -154,17 +154,20 @@ func (b *bubble) mounts() error {
 		b.add("--ro-bind", "/", "/")
 	} else {
 		for _, path := range p.runtime {
-			if target, err := os.Readlink(path); err == nil && !strings.HasPrefix(path, "/etc/") {
-				b.add("--symlink", target, path)
-				continue
+			if err := b.runtimePath(path); err != nil {
+				return err
 			}
-			b.add("--ro-bind", path, path)
 		}
 	}
 	b.add("--proc", "/proc", "--dev", "/dev")
 	size := strconv.FormatInt(p.limits.TempSize, 10)
 	for _, dir := range privateDirs(p) {
 		b.add("--size", size, "--perms", "0700", "--tmpfs", dir)
+	}
+	if !whole {
+		b.add("--symlink", "../tmp", "/var/tmp")
+	} else {
+		b.add("--tmpfs", "/var/tmp")
 	}
 	if err := b.etc(whole); err != nil {
 		return err
@@ -179,9 +182,35 @@ func (b *bubble) mounts() error {
 	return nil
 }
 
+// runtimePath brings one path of the system in. Links stay links and small
+// files are copied: twenty mounts more would add half to the start-up time.
+func (b *bubble) runtimePath(path string) error {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	switch {
+	case fi.Mode()&os.ModeSymlink != 0:
+		target, err := os.Readlink(path)
+		if err != nil {
+			return err
+		}
+		b.add("--symlink", target, path)
+	case fi.Mode().IsRegular() && fi.Size() < 1<<20:
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		b.add("--perms", "0444", "--file", b.pass(f, true), path)
+	default:
+		b.add("--ro-bind", path, path)
+	}
+	return nil
+}
+
 // privateDirs are empty and the run's own.
 func privateDirs(p *plan) []string {
-	list := []string{"/tmp", "/run", "/var/tmp", "/dev/shm"}
+	list := []string{"/tmp", "/run", "/dev/shm"}
 	declared := slices.ContainsFunc(p.roots, func(r root) bool { return r.path == p.home })
 	if !declared && !slices.Contains(list, p.home) {
 		list = append(list, p.home)

@@ -26,8 +26,10 @@ type job struct {
 
 	tree *os.File // pidfd of the namespace's first process
 	main *os.File // pidfd of the command
-	// reap kills what is left when there is no namespace to do it.
-	reap func()
+	// sweep kills what is left when there is no namespace to do it, and
+	// reports whether it found anything.
+	sweep   func() bool
+	private string // temporary directory of the run, removed at its end
 
 	facts    *facts
 	services []io.Closer // proxy, seccomp listener
@@ -167,6 +169,9 @@ func (j *job) cleanup() {
 		}
 	}
 	j.group.remove()
+	if j.private != "" {
+		_ = os.RemoveAll(j.private)
+	}
 }
 
 // killTree ends every process of the run, at once where there is a namespace.
@@ -178,6 +183,9 @@ func (j *job) killTree() {
 	}
 	if j.spawn != nil && j.spawn.proc != nil && j.tree == nil {
 		_ = j.spawn.proc.Kill()
+	}
+	if j.sweep != nil {
+		j.sweep()
 	}
 }
 
@@ -194,8 +202,8 @@ func (j *job) wait() (*os.ProcessState, error) {
 			}
 		}
 	}
-	if j.reap != nil {
-		j.reap()
+	for j.sweep != nil && j.sweep() {
+		// A pass that found something may have missed what that one started.
 	}
 	return state, err
 }

@@ -205,12 +205,10 @@ func (p *plan) proxyEnv() {
 // runtimePaths are what a dynamic program needs: libraries, interpreters, and
 // the files of /etc that hold neither names nor secrets of this machine.
 var runtimePaths = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
-	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
-	"/etc/ca-certificates", "/etc/ca-certificates.conf", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/etc/localtime", "/etc/timezone",
-	"/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/os-release", "/etc/debian_version", "/etc/terminfo", "/etc/magic",
-	"/etc/python3", "/etc/python3.9", "/etc/python3.10", "/etc/python3.11", "/etc/python3.12", "/etc/python3.13", "/etc/python3.14",
-	"/etc/perl", "/etc/fonts", "/etc/locale.alias", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/nodejs",
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store",
+	"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted",
+	"/etc/ld.so.cache", "/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/protocols", "/etc/services", "/etc/os-release",
+	"/etc/ssl/openssl.cnf",
 }
 
 func (p *plan) findProgram() error {

@@ -15,6 +15,7 @@ import (
 // starters are the back-ends of this system.
 var starters = map[Backend]func(*plan, *streams) (*job, error){
 	Bubblewrap: startBubblewrap,
+	Landlock:   startLandlock,
 }
 
 // systemOrder is the order in which they are tried.

@@ -27,16 +27,16 @@ type spawn struct {
 	files  []*os.File
 	attr   *syscall.SysProcAttr
 	before func() error
-	after  func() // runs on the same thread when released
 
-	proc *os.Process
-	quit chan struct{}
-	gone chan struct{}
-	once sync.Once
+	proc  *os.Process
+	calls chan func()
+	quit  chan struct{}
+	gone  chan struct{}
+	once  sync.Once
 }
 
 func (s *spawn) start() error {
-	s.quit, s.gone = make(chan struct{}), make(chan struct{})
+	s.quit, s.gone, s.calls = make(chan struct{}), make(chan struct{}), make(chan func())
 	started := make(chan error, 1)
 	go func() {
 		defer close(s.gone)
@@ -46,9 +46,13 @@ func (s *spawn) start() error {
 		if err != nil {
 			return
 		}
-		<-s.quit
-		if s.after != nil {
-			s.after()
+		for {
+			select {
+			case f := <-s.calls:
+				f()
+			case <-s.quit:
+				return
+			}
 		}
 	}()
 	return <-started
@@ -65,7 +69,17 @@ func (s *spawn) begin() error {
 	return err
 }
 
-// release runs after and waits until the thread is gone.
+// on runs f on the thread that started the process, and waits for it.
+func (s *spawn) on(f func()) {
+	done := make(chan struct{})
+	select {
+	case s.calls <- func() { f(); close(done) }:
+		<-done
+	case <-s.gone:
+	}
+}
+
+// release waits until the thread is gone.
 func (s *spawn) release() {
 	s.once.Do(func() { close(s.quit) })
 	<-s.gone
