@@ -7,7 +7,18 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
+// cleanups run after all tests.
+var cleanups []func()
+
 func TestMain(m *testing.M) {
 	sandbox.MaybeLaunch()
-	os.Exit(m.Run())
+	if len(os.Args) > 2 && os.Args[1] == "attack" {
+		attack(os.Args[2], os.Args[3:])
+		return
+	}
+	code := m.Run()
+	for _, f := range cleanups {
+		f()
+	}
+	os.Exit(code)
 }

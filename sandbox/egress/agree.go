@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"net"
 	"net/netip"
@@ -168,4 +169,31 @@ func looksHTTP(br *bufio.Reader) bool {
 		}
 	}
 	return false
+}
+
+// peekHost returns the Host header of the request that is about to be read,
+// without consuming it; "" if there is none within the limits.
+func peekHost(br *bufio.Reader) string {
+	n := 1
+	for {
+		b, err := br.Peek(n)
+		if err != nil {
+			return ""
+		}
+		if b, _ = br.Peek(br.Buffered()); bytes.Contains(b, []byte("\r\n\r\n")) || bytes.Contains(b, []byte("\n\n")) {
+			break
+		}
+		n = br.Buffered() + 1
+	}
+	b, _ := br.Peek(br.Buffered())
+	for line := range bytes.Lines(b) {
+		line = bytes.TrimRight(line, "\r\n")
+		if len(line) == 0 {
+			break
+		}
+		if k, v, ok := bytes.Cut(line, []byte(":")); ok && bytes.EqualFold(bytes.TrimSpace(k), []byte("host")) {
+			return string(bytes.TrimSpace(v))
+		}
+	}
+	return ""
 }

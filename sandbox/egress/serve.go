@@ -39,6 +39,7 @@ func (p *Proxy) serveConn(c net.Conn) {
 func (p *Proxy) serveHTTP(c net.Conn, br *bufio.Reader, fixed *target) {
 	for {
 		_ = c.SetReadDeadline(time.Now().Add(headTime))
+		header := peekHost(br)
 		req, err := http.ReadRequest(br)
 		if err != nil {
 			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
@@ -47,6 +48,9 @@ func (p *Proxy) serveHTTP(c net.Conn, br *bufio.Reader, fixed *target) {
 			return
 		}
 		_ = c.SetReadDeadline(time.Time{})
+		// The library prefers the target's host; what matters is whether the
+		// two agree.
+		req.Host = header
 		if req.Method == http.MethodConnect && fixed == nil {
 			p.serveConnect(c, br, req)
 			return
@@ -140,6 +144,7 @@ var hopHeaders = []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy
 
 func (p *Proxy) roundTrip(c net.Conn, br *bufio.Reader, req *http.Request, t target) bool {
 	upgrade := req.Header.Get("Upgrade")
+	req.Host = req.URL.Host
 	for _, h := range hopHeaders {
 		req.Header.Del(h)
 	}
