@@ -209,7 +209,7 @@ func suidProgram(h *host) {
 		h.t.Fatal(err)
 	}
 	_ = os.Chown(path, 0, 0)
-	_ = os.Chmod(path, 0o4755)
+	_ = os.Chmod(path, os.ModeSetuid|0o755)
 }
 
 // suidexec runs it, from an unprivileged user if need be.

@@ -121,7 +121,7 @@ func reachAttempts() []attempt {
 		call("netlink", "devices", "socket 16 3 15"),
 		call("netlink", "audit", "socket 16 3 9"),
 		call("other families", "vsock", "socket 40 1 0"),
-		call("other families", "kernel connection", "socket 44 3 0"),
+		call("other families", "kernel connection", "socket 44 3 0").asRoot(),
 	)
 	return append(list, proxyAttempts()...)
 }

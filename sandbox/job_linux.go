@@ -207,8 +207,3 @@ func (j *job) wait() (*os.ProcessState, error) {
 	}
 	return state, err
 }
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
-}

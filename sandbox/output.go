@@ -44,6 +44,7 @@ type streams struct {
 	close          []io.Closer
 	copies         sync.WaitGroup
 	last           atomic.Int64 // unix nanoseconds of the last output
+	tty            *os.File     // our end of the command's terminal, if it has one
 }
 
 // newStreams connects the Spec's streams through pipes. The command never gets

@@ -16,6 +16,7 @@ import (
 var starters = map[Backend]func(*plan, *streams) (*job, error){
 	Bubblewrap: startBubblewrap,
 	Landlock:   startLandlock,
+	Unconfined: startUnconfined,
 }
 
 // systemOrder is the order in which they are tried.

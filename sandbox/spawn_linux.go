@@ -24,6 +24,8 @@ import (
 type spawn struct {
 	path   string
 	argv   []string
+	env    []string
+	dir    string
 	files  []*os.File
 	attr   *syscall.SysProcAttr
 	before func() error
@@ -64,8 +66,12 @@ func (s *spawn) begin() error {
 			return err
 		}
 	}
+	// Helpers get no environment and no directory of the caller's.
+	if s.env == nil {
+		s.env, s.dir = []string{}, "/"
+	}
 	var err error
-	s.proc, err = os.StartProcess(s.path, s.argv, &os.ProcAttr{Dir: "/", Env: []string{}, Files: s.files, Sys: s.attr})
+	s.proc, err = os.StartProcess(s.path, s.argv, &os.ProcAttr{Dir: s.dir, Env: s.env, Files: s.files, Sys: s.attr})
 	return err
 }
 
