@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,7 @@ import (
 type bubble struct {
 	plan  *plan
 	id    identity
+	over  []string // lower, layer and target of an overlay to mount first
 	args  []string
 	files []*os.File // from descriptor 3 up
 	own   []*os.File // to close after the start
@@ -136,7 +138,28 @@ func (b *bubble) prepare(j *job, stage2 *os.File, cfg *launch.Config, info *os.F
 	}
 	j.spawn.argv = []string{"bwrap", "--args", b.pass(argFile, true), "--", "/proc/self/fd/" + exe, launch.Mark, confFD, ctl}
 	j.spawn.files = append(slices.Clone(j.streams.child), b.files...)
+	if b.over != nil {
+		b.overlayFirst(j, exe)
+	}
 	return nil
+}
+
+// overlayFirst puts a stage of its own before bubblewrap, in a user namespace
+// where it may mount: the overlay has to exist before it can be bound, and only
+// newer versions of bubblewrap can make one.
+func (b *bubble) overlayFirst(j *job, exe string) {
+	argv := append([]string{"gatehouse-launch", launch.MarkOverlay}, b.over...)
+	j.spawn.argv[0] = j.spawn.path
+	j.spawn.argv = append(argv, j.spawn.argv...)
+	j.spawn.path = "/proc/self/fd/" + exe
+	a := j.spawn.attr
+	a.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWNS
+	a.UidMappings = []syscall.SysProcIDMap{{ContainerID: b.id.uid, HostID: b.id.uid, Size: 1}}
+	a.GidMappings = []syscall.SysProcIDMap{{ContainerID: b.id.gid, HostID: b.id.gid, Size: 1}}
+	a.GidMappingsEnableSetgroups = b.id.drop
+	// What the overlay does on the command's behalf it does with these, over
+	// files of this user's only: its work directory has no permissions at all.
+	a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH, unix.CAP_CHOWN, unix.CAP_FOWNER, unix.CAP_FSETID}
 }
 
 func (b *bubble) namespaceArgs(info string) {
@@ -276,6 +299,12 @@ func (b *bubble) declared() error {
 	slices.SortStableFunc(binds, func(x, y bind) int { return strings.Compare(x.path, y.path) })
 	staged := map[string]string{}
 	for _, d := range binds {
+		if b.plan.spec.Overlay.active() && d.path == b.plan.overlayRoot() {
+			if err := b.overlay(st); err != nil {
+				return err
+			}
+			continue
+		}
 		path := d.path
 		if st != nil && d.inner {
 			path = stagedPath(staged, path)
@@ -302,6 +331,37 @@ func (b *bubble) declared() error {
 		b.add(op, b.pass(f, true), d.path)
 	}
 	return b.sockets(st)
+}
+
+// overlay prepares the three directories and binds the merged one.
+func (b *bubble) overlay(st *stage) error {
+	lower, layer := b.plan.overlayRoot(), b.plan.layer
+	target := filepath.Join(layer, "merged")
+	if st != nil {
+		at := map[string]string{}
+		for _, dir := range []string{lower, layer} {
+			f, err := openRoot(dir)
+			if err != nil {
+				return err
+			}
+			at[dir], err = st.place(int(f.Fd()), true)
+			_ = f.Close()
+			if err != nil {
+				return err
+			}
+		}
+		lower, layer = at[lower], at[layer]
+		target = filepath.Join(st.dir, "merged")
+		if err := os.Mkdir(target, 0o755); err != nil {
+			return err
+		}
+	}
+	if strings.ContainsAny(lower+layer, ",:\\") {
+		return errors.New("overlay: a comma, colon or backslash in the path")
+	}
+	b.over = []string{lower, layer, target}
+	b.add("--bind", target, b.plan.overlayRoot())
+	return nil
 }
 
 // stagedPath finds where a path below a staged root is now.

@@ -28,6 +28,7 @@ type plan struct {
 	guard   *guard
 	runtime []string          // what a dynamic program needs
 	links   map[string]string // the program's own link, where it is outside
+	layer   string            // where an overlay keeps its changes
 	port    uint16            // loopback port of the proxy inside
 }
 
@@ -96,6 +97,9 @@ func (p *plan) declare() error {
 			return fmt.Errorf("overlay: %w", err)
 		}
 		writes = append(writes, root{path: real, write: true, dir: true})
+		if p.layer, err = makeLayer(s.Overlay.Layer, real); err != nil {
+			return err
+		}
 	}
 	reads := s.Read
 	if len(reads) == 0 {
@@ -110,6 +114,28 @@ func (p *plan) declare() error {
 	}
 	p.roots = mergeRoots(append(writes, more...))
 	return nil
+}
+
+// makeLayer prepares the directory of an overlay. It must be new or empty, and
+// neither inside the root nor around it.
+func makeLayer(layer, top string) (string, error) {
+	if err := os.MkdirAll(layer, 0o700); err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(layer)
+	if err != nil {
+		return "", err
+	}
+	if within(real, top) || within(top, real) {
+		return "", fmt.Errorf("overlay: the layer %s and the root %s contain each other", real, top)
+	}
+	for _, d := range []string{"upper", "work", "merged"} {
+		if err := os.Mkdir(filepath.Join(real, d), 0o700); err != nil {
+			return "", fmt.Errorf("overlay: the layer is in use: %w", err)
+		}
+	}
+	// The merged view takes its mode from the upper directory.
+	return real, os.Chmod(filepath.Join(real, "upper"), 0o755)
 }
 
 // homeOfUser is the real home, whatever the environment of the run says.

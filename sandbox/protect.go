@@ -166,3 +166,19 @@ func ancestors(top, path string) []string {
 	slices.Reverse(list)
 	return list
 }
+
+// ProtectedName reports whether a path, or a directory above it, carries one
+// of the default protected names.
+func ProtectedName(path string) bool {
+	g := &guard{}
+	for _, name := range defaultProtected {
+		g.suffixes = append(g.suffixes, strings.Split(fold(name), "/"))
+	}
+	comps := strings.Split(strings.Trim(fold(filepath.Clean(path)), "/"), "/")
+	for i := range comps {
+		if g.match(comps[:i+1]) || comps[i] == ".git" && i == len(comps)-1 {
+			return true
+		}
+	}
+	return false
+}

@@ -13,9 +13,13 @@ import (
 // Mark is the first argument that makes a program the second stage.
 const Mark = "gatehouse-second-stage"
 
-// Requested reports whether this process was started as a second stage.
+// MarkOverlay makes a program the stage before a back-end: it mounts an overlay
+// in the namespaces it was started in and becomes the back-end.
+const MarkOverlay = "gatehouse-overlay-stage"
+
+// Requested reports whether this process was started as a stage.
 func Requested() bool {
-	return len(os.Args) == 4 && os.Args[1] == Mark
+	return len(os.Args) == 4 && os.Args[1] == Mark || len(os.Args) > 6 && os.Args[1] == MarkOverlay
 }
 
 // Main runs the second stage and never returns. It is entered only when
@@ -25,6 +29,9 @@ func Main() {
 	// Landlock, seccomp and the parent-death signal belong to a thread. The
 	// same thread executes the command, which takes its restrictions along.
 	runtime.LockOSThread()
+	if os.Args[1] == MarkOverlay {
+		overlay(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
+	}
 	st := stage{ctl: -1}
 	if os.Args[3] != "-" {
 		fd, err := strconv.Atoi(os.Args[3])
@@ -42,6 +49,17 @@ func Main() {
 		st.fail("decode configuration", syscall.EINVAL)
 	}
 	st.run()
+}
+
+// overlay mounts layer over lower at target and executes argv. Only the layer
+// is ever written: the lower directory is the real one and stays as it is.
+func overlay(lower, layer, target string, argv []string) {
+	st := stage{ctl: -1}
+	opts := "lowerdir=" + lower + ",upperdir=" + layer + "/upper,workdir=" + layer + "/work,userxattr"
+	st.must("overlay", unix.Mount("overlay", target, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts))
+	// The right to mount was for this one mount.
+	st.must("drop capabilities", unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+	st.fail("back-end", syscall.Exec(argv[0], argv, []string{}))
 }
 
 type stage struct {
