@@ -43,7 +43,7 @@ func (t tree) at(rel string, flags int) (*os.File, error) {
 // stat looks at a path itself; ok is false if nothing is there.
 func (t tree) stat(rel string) (st unix.Stat_t, ok bool, err error) {
 	dir, err := t.at(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+	if errors.Is(err, unix.ENOENT) {
 		return st, false, nil
 	}
 	if err != nil {
@@ -234,9 +234,9 @@ func (s *Set) entry(base, upper tree, rel string) error {
 	}
 	c := Change{Path: rel, Kind: Added, Size: st.Size, Mode: st.Mode & 0o777}
 	if c.Base, err = base.identity(rel); err != nil {
-		// A link stands on the way in the base: what the overlay shows there
-		// is not what a write through the root would reach.
-		c.Refused = "a link on the way in the root"
+		// A link or a file stands on the way in the base: what the overlay
+		// shows there is not what a write through the root would reach.
+		c.Refused = "no directory on the way in the root"
 	}
 	if c.Base != "" {
 		c.Kind = Modified
