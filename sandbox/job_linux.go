@@ -89,7 +89,6 @@ func (j *job) handshake(info io.Reader, claim func(*plan, *report) Guarantee) er
 	if err := j.ctl.goOn(); err != nil {
 		return j.fail(err)
 	}
-	j.waits.Go(func() { j.startErr = j.ctl.startFailure() })
 	return nil
 }
 
@@ -123,7 +122,7 @@ func (j *job) serve(r *report) error {
 		files = files[1:]
 	}
 	if len(files) > 0 {
-		j.serveNotify(files[0])
+		return j.serveNotify(files[0])
 	}
 	return nil
 }
@@ -135,6 +134,8 @@ func (j *job) fail(err error) error {
 	if j.spawn != nil && j.spawn.proc != nil {
 		_ = j.spawn.proc.Kill()
 		_, _ = j.spawn.proc.Wait()
+	}
+	for j.sweep != nil && j.sweep() {
 	}
 	j.cleanup()
 	j.streams.finish()
@@ -153,10 +154,8 @@ func (j *job) abandon() {
 }
 
 func (j *job) cleanup() {
-	if j.spawn != nil && j.spawn.quit != nil && j.spawn.proc != nil {
-		j.spawn.release()
-	}
 	if j.ctl != nil {
+		j.startErr = j.ctl.startFailure()
 		j.ctl.close()
 	}
 	for _, s := range j.services {
@@ -174,7 +173,9 @@ func (j *job) cleanup() {
 	}
 }
 
-// killTree ends every process of the run, at once where there is a namespace.
+// killTree ends every process of the run at once where there is a namespace;
+// elsewhere it ends the command, and wait sweeps up the rest. Any goroutine may
+// call it.
 func (j *job) killTree() {
 	if j.tree != nil {
 		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)
@@ -183,9 +184,6 @@ func (j *job) killTree() {
 	}
 	if j.spawn != nil && j.spawn.proc != nil && j.tree == nil {
 		_ = j.spawn.proc.Kill()
-	}
-	if j.sweep != nil {
-		j.sweep()
 	}
 }
 

@@ -179,20 +179,42 @@ func processIDs() []int {
 
 // sweepScope kills all members of the domain at once: the kernel walks the
 // process list under the lock a fork needs, so nothing slips through between.
-// It reports whether anything was still alive.
+// It reports whether anything was still alive. It runs on the thread that is
+// in the domain.
 func (j *job) sweepScope() (found bool) {
-	j.spawn.on(func() {
-		for _, pid := range processIDs() {
-			if pid != os.Getpid() && unix.Kill(pid, 0) == nil && !zombie(pid) {
-				found = true
-				break
-			}
-		}
-		if found {
+	for _, pid := range startedSince(j.spawn.proc.Pid) {
+		if unix.Kill(pid, 0) == nil && !ownThread(pid) && !zombie(pid) {
 			_ = unix.Kill(-1, unix.SIGKILL)
+			return true
 		}
-	})
-	return found
+	}
+	return false
+}
+
+// ownThread reports whether a number is one of our own threads, which may always
+// be signalled and are not what is looked for.
+func ownThread(pid int) bool {
+	return unix.Access("/proc/self/task/"+strconv.Itoa(pid), unix.F_OK) == nil
+}
+
+// startedSince lists the processes that may have been started after pid.
+// Numbers are handed out in order, so usually that is a handful; once they have
+// wrapped around it is everybody.
+func startedSince(pid int) []int {
+	b, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(b))
+	if len(fields) != 5 {
+		return processIDs()
+	}
+	last, err := strconv.Atoi(fields[4])
+	if err != nil || last < pid || last-pid > 4096 {
+		return processIDs()
+	}
+	var list []int
+	for n := pid + 1; n <= last; n++ {
+		list = append(list, n)
+	}
+	return list
 }
 
 func zombie(pid int) bool {

@@ -30,31 +30,44 @@ type seccompResp struct {
 
 // serveNotify answers the calls the filter refuses. The answer is always the
 // same: it reports, it never decides, and nothing it reads from the process
-// matters to the outcome, so there is nothing to race.
-func (j *job) serveNotify(f *os.File) {
-	stop, stopW, err := os.Pipe()
-	if err != nil {
-		// Without a listener the kernel answers ENOSYS, which refuses too.
-		_ = f.Close()
-		return
+// matters to the outcome, so there is nothing to race. It ends by itself when
+// the last process under the filter has.
+func (j *job) serveNotify(f *os.File) error {
+	// Waiting in the runtime's poller costs no thread.
+	if err := unix.SetNonblock(int(f.Fd()), true); err != nil {
+		return err
 	}
-	j.services = append(j.services, stopW)
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_ = f.Close()
+	n := os.NewFile(uintptr(fd), "seccomp")
+	raw, err := n.SyscallConn()
+	if err != nil {
+		return err
+	}
 	j.waits.Go(func() {
-		defer f.Close()
-		defer stop.Close()
+		defer n.Close()
 		for {
-			fds := []unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLIN}, {Fd: int32(stop.Fd()), Events: unix.POLLIN}}
-			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+			ended := false
+			err := raw.Read(func(fd uintptr) bool {
+				fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+				if n, err := unix.Poll(fds, 0); err != nil || n == 0 {
+					return false
+				}
+				if fds[0].Revents&unix.POLLIN != 0 {
+					j.answer(int(fd))
+				}
+				ended = fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+				return true
+			})
+			if err != nil || ended {
 				return
-			}
-			if fds[1].Revents != 0 || fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0 {
-				return
-			}
-			if fds[0].Revents&unix.POLLIN != 0 {
-				j.answer(int(f.Fd()))
 			}
 		}
 	})
+	return nil
 }
 
 func (j *job) answer(fd int) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -46,10 +47,11 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	}
 	refused := &NoBackendError{Need: p.need}
 	for _, b := range candidates(p) {
-		j, err := tryBackend(b, p)
+		proc := &Process{tried: refused.Tried, before: newBaseline(p), done: make(chan struct{})}
+		started := make(chan error, 1)
+		go proc.live(ctx, b, p, started)
+		err := <-started
 		if err == nil {
-			proc := &Process{job: j, tried: refused.Tried, before: newBaseline(p), done: make(chan struct{})}
-			go proc.watch(ctx)
 			return proc, nil
 		}
 		if errors.Is(err, ErrNoLauncher) {
@@ -66,15 +68,33 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 	return nil, refused
 }
 
+// live is a run from start to end, on a thread that nothing else uses and that
+// ends with it. Every hand-over between threads that is saved here is saved
+// again whenever the machine is busy.
+func (p *Process) live(ctx context.Context, b Backend, pl *plan, started chan<- error) {
+	runtime.LockOSThread()
+	j, err := tryBackend(b, pl)
+	if err != nil {
+		started <- err
+		return
+	}
+	p.job = j
+	stop := p.clocks(ctx)
+	started <- nil
+	state, err := j.wait()
+	stop()
+	p.finish(state, err)
+	close(p.done)
+}
+
 func tryBackend(b Backend, p *plan) (*job, error) {
+	start, ok := starters[b]
+	if !ok {
+		return nil, errors.New("not available on this system")
+	}
 	st, err := openStreams(p)
 	if err != nil {
 		return nil, err
-	}
-	start, ok := starters[b]
-	if !ok {
-		st.abort()
-		return nil, fmt.Errorf("not available on this system")
 	}
 	j, err := start(p, st)
 	if err != nil {
@@ -110,46 +130,30 @@ func candidates(p *plan) []Backend {
 	return list
 }
 
-// watch enforces the clocks and finishes the run.
-func (p *Process) watch(ctx context.Context) {
-	finished := make(chan struct{})
-	var clock sync.WaitGroup
-	clock.Go(func() { p.clocks(ctx, finished) })
-	state, err := p.job.wait()
-	close(finished)
-	clock.Wait()
-	p.finish(state, err)
-	close(p.done)
-}
-
-func (p *Process) clocks(ctx context.Context, finished <-chan struct{}) {
+// clocks arms the timers and returns what disarms them.
+func (p *Process) clocks(ctx context.Context) (stop func()) {
 	l := p.job.plan.limits
-	var wall, idle <-chan time.Time
+	stops := []func() bool{context.AfterFunc(ctx, func() { p.end(EndCancelled) })}
 	if l.Wall > 0 {
-		t := time.NewTimer(l.Wall)
-		defer t.Stop()
-		wall = t.C
+		stops = append(stops, time.AfterFunc(l.Wall, func() { p.end(EndWall) }).Stop)
 	}
 	if l.Idle > 0 {
-		t := time.NewTicker(max(l.Idle/8, time.Millisecond))
-		defer t.Stop()
-		idle = t.C
-	}
-	for {
-		select {
-		case <-finished:
-			return
-		case <-ctx.Done():
-			p.end(EndCancelled)
-			return
-		case <-wall:
-			p.end(EndWall)
-			return
-		case <-idle:
-			if p.job.streams.idle() >= l.Idle {
-				p.end(EndIdle)
+		quiet := make(chan *time.Timer, 1)
+		t := time.AfterFunc(l.Idle, func() {
+			t := <-quiet
+			quiet <- t
+			if left := l.Idle - p.job.streams.idle(); left > 0 {
+				t.Reset(left)
 				return
 			}
+			p.end(EndIdle)
+		})
+		quiet <- t
+		stops = append(stops, t.Stop)
+	}
+	return func() {
+		for _, f := range stops {
+			f()
 		}
 	}
 }

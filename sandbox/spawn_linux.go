@@ -3,13 +3,9 @@ package sandbox
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -17,10 +13,10 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
-// spawn starts a process from a thread of its own. The thread stays for as
-// long as the process does, because the parent-death signal follows the thread,
-// and is thrown away afterwards, because what before did to it (mount
-// namespace, control group, Landlock domain) must not reach other goroutines.
+// spawn starts a process. It is used on a thread that the run has to itself
+// (see Process.live): the parent-death signal follows the thread, and what
+// before does to it (mount namespace, control group, Landlock domain) must not
+// reach other goroutines.
 type spawn struct {
 	path   string
 	argv   []string
@@ -30,37 +26,14 @@ type spawn struct {
 	attr   *syscall.SysProcAttr
 	before func() error
 
-	proc  *os.Process
-	calls chan func()
-	quit  chan struct{}
-	gone  chan struct{}
-	once  sync.Once
+	proc *os.Process
 }
+
+// helperEnv makes a second stage start with as little as possible: one
+// processor, no collector. It is not the command's environment.
+var helperEnv = []string{"GOMAXPROCS=1", "GOGC=off"}
 
 func (s *spawn) start() error {
-	s.quit, s.gone, s.calls = make(chan struct{}), make(chan struct{}), make(chan func())
-	started := make(chan error, 1)
-	go func() {
-		defer close(s.gone)
-		runtime.LockOSThread() // never unlocked: the thread ends with this
-		err := s.begin()
-		started <- err
-		if err != nil {
-			return
-		}
-		for {
-			select {
-			case f := <-s.calls:
-				f()
-			case <-s.quit:
-				return
-			}
-		}
-	}()
-	return <-started
-}
-
-func (s *spawn) begin() error {
 	if s.before != nil {
 		if err := s.before(); err != nil {
 			return err
@@ -68,32 +41,16 @@ func (s *spawn) begin() error {
 	}
 	// Helpers get no environment and no directory of the caller's.
 	if s.env == nil {
-		s.env, s.dir = []string{}, "/"
+		s.env, s.dir = helperEnv, "/"
 	}
 	var err error
 	s.proc, err = os.StartProcess(s.path, s.argv, &os.ProcAttr{Dir: s.dir, Env: s.env, Files: s.files, Sys: s.attr})
 	return err
 }
 
-// on runs f on the thread that started the process, and waits for it.
-func (s *spawn) on(f func()) {
-	done := make(chan struct{})
-	select {
-	case s.calls <- func() { f(); close(done) }:
-		<-done
-	case <-s.gone:
-	}
-}
-
-// release waits until the thread is gone.
-func (s *spawn) release() {
-	s.once.Do(func() { close(s.quit) })
-	<-s.gone
-}
-
 // control is the first stage's end of the socket pair.
 type control struct {
-	conn *net.UnixConn
+	fd   int
 	peer *os.File
 }
 
@@ -102,25 +59,20 @@ func newControl() (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	peer := os.NewFile(uintptr(fds[1]), "control")
-	if err := unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
-		_ = unix.Close(fds[0])
-		_ = peer.Close()
+	c := &control{fd: fds[0], peer: os.NewFile(uintptr(fds[1]), "control")}
+	if err := unix.SetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_PASSCRED, 1); err != nil {
+		c.close()
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fds[0]), "control")
-	defer f.Close()
-	c, err := net.FileConn(f)
-	if err != nil {
-		_ = peer.Close()
-		return nil, err
-	}
-	return &control{conn: c.(*net.UnixConn), peer: peer}, nil
+	return c, nil
 }
 
 func (c *control) close() {
-	_ = c.conn.Close()
 	_ = c.peer.Close()
+	if c.fd >= 0 {
+		_ = unix.Close(c.fd)
+		c.fd = -1
+	}
 }
 
 // report is what the second stage proved.
@@ -137,8 +89,11 @@ var errNoReport = errors.New("the second stage did not report")
 // receive waits for the report. A message that starts with "!" is a failure.
 func (c *control) receive() (*report, error) {
 	buf, oob := make([]byte, 4096), make([]byte, 256)
-	n, oobn, _, _, err := c.conn.ReadMsgUnix(buf, oob)
-	if err != nil && !errors.Is(err, io.EOF) {
+	n, oobn, _, _, err := unix.Recvmsg(c.fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+	for err == unix.EINTR {
+		n, oobn, _, _, err = unix.Recvmsg(c.fd, buf, oob, unix.MSG_CMSG_CLOEXEC)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if n == 0 {
@@ -173,7 +128,6 @@ func (c *control) receive() (*report, error) {
 			return nil, err
 		}
 		for _, fd := range fds {
-			unix.CloseOnExec(fd)
 			r.files = append(r.files, os.NewFile(uintptr(fd), "from-inside"))
 		}
 	}
@@ -188,16 +142,16 @@ func (r *report) close() {
 
 // goOn lets the command start.
 func (c *control) goOn() error {
-	_, err := c.conn.Write([]byte("g"))
+	_, err := unix.Write(c.fd, []byte("g"))
 	return err
 }
 
-// startFailure waits for the end of the conversation and returns why the
-// program could not be executed, if it could not.
+// startFailure returns why the program could not be executed, if it could not.
+// It is asked after the end, when whatever was said is waiting to be read.
 func (c *control) startFailure() string {
 	buf := make([]byte, 512)
-	n, err := c.conn.Read(buf)
-	if err != nil || n == 0 {
+	n, _, err := unix.Recvfrom(c.fd, buf, unix.MSG_DONTWAIT)
+	if err != nil || n <= 0 {
 		return ""
 	}
 	reason, _ := strings.CutPrefix(string(buf[:n]), "x ")
