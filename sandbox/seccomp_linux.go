@@ -3,6 +3,9 @@ package sandbox
 import (
 	"encoding/binary"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -88,35 +91,37 @@ func retErrno(e unix.Errno) uint32 { return unix.SECCOMP_RET_ERRNO | uint32(e) }
 func argLow(i int) uint32  { return 16 + 8*uint32(i) }
 func argHigh(i int) uint32 { return argLow(i) + 4 }
 
-// filter writes the program. Each call is a block that either returns or is
-// skipped, so the order of blocks does not matter.
+// filter collects what happens to which call. Whatever is not in it is allowed.
 type filter struct {
-	prog []bpf.Instruction
-	deny uint32 // what a refusal returns
+	blocks map[uint32][]bpf.Instruction
+	deny   uint32 // what a refusal returns
 }
+
+// filters caches assembled programs: there are four of them at most.
+var filters sync.Map
 
 // buildFilter assembles the filter into the kernel's form.
 func buildFilter(o filterOptions) ([]byte, error) {
+	if f, ok := filters.Load(o); ok {
+		return f.([]byte), nil
+	}
 	if auditArch == 0 {
 		return nil, errors.New("no seccomp table for this architecture")
 	}
-	f := &filter{deny: retErrno(unix.EPERM)}
+	f := &filter{deny: retErrno(unix.EPERM), blocks: map[uint32][]bpf.Instruction{}}
 	if o.notify {
 		f.deny = unix.SECCOMP_RET_USER_NOTIF
 	}
-	f.add(
-		bpf.LoadAbsolute{Off: offArch, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
-		bpf.RetConstant{Val: retKill},
-		bpf.LoadAbsolute{Off: offNr, Size: 4},
-		// Covers the x32 calls too, whose numbers start at 1<<30.
-		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newestKnown, SkipFalse: 1},
-		bpf.RetConstant{Val: retErrno(unix.ENOSYS)},
-	)
 	// Its flags are behind a pointer. Programs fall back to clone.
 	f.ret(unix.SYS_CLONE3, retErrno(unix.ENOSYS))
 	// So are the mode and flags of openat2.
 	f.ret(unix.SYS_OPENAT2, retErrno(unix.ENOSYS))
+	f.clone()
+	f.ioctl()
+	f.sockets(o)
+	f.setIDBits(o)
+	f.seccompCall()
+	f.personality()
 	for _, c := range denied {
 		f.ret(c.nr, f.deny)
 	}
@@ -126,28 +131,41 @@ func buildFilter(o filterOptions) ([]byte, error) {
 	if o.shared {
 		f.sharedRules()
 	}
-	f.clone()
-	f.ioctl()
-	f.sockets(o)
-	f.setIDBits(o)
-	f.seccompCall()
-	f.personality()
-	f.add(bpf.RetConstant{Val: retAllow})
-	return f.assemble()
+	raw, err := f.assemble()
+	if err == nil {
+		filters.Store(o, raw)
+	}
+	return raw, err
 }
 
-func (f *filter) add(ins ...bpf.Instruction) { f.prog = append(f.prog, ins...) }
-
+// ret gives a call one answer, whatever was said about it before.
 func (f *filter) ret(nr, action uint32) {
-	f.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: 1}, bpf.RetConstant{Val: action})
+	f.blocks[nr] = []bpf.Instruction{bpf.RetConstant{Val: action}}
 }
 
-// call adds a block for one call. Its body inspects arguments and falls off
-// its end when it has no objection.
+// call gives a call a body that inspects its arguments and falls off its end
+// when it has no objection.
 func (f *filter) call(nr uint32, body ...bpf.Instruction) {
-	body = append(body, bpf.RetConstant{Val: retAllow})
-	f.add(bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: uint8(len(body))})
-	f.add(body...)
+	f.blocks[nr] = append(body, bpf.RetConstant{Val: retAllow})
+}
+
+// tree searches for the call's number. Loading a filter makes the kernel try
+// it on every number, so a list would be paid for on each start.
+func (f *filter) tree(nrs []uint32) []bpf.Instruction {
+	switch len(nrs) {
+	case 0:
+		return []bpf.Instruction{bpf.RetConstant{Val: retAllow}}
+	case 1:
+		head := []bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpEqual, Val: nrs[0], SkipTrue: 1}, bpf.RetConstant{Val: retAllow}}
+		return append(head, f.blocks[nrs[0]]...)
+	}
+	mid := len(nrs) / 2
+	left := f.tree(nrs[:mid])
+	prog := []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: nrs[mid], SkipFalse: 1},
+		bpf.Jump{Skip: uint32(len(left))},
+	}
+	return append(append(prog, left...), f.tree(nrs[mid:])...)
 }
 
 func load(off uint32) bpf.Instruction { return bpf.LoadAbsolute{Off: off, Size: 4} }
@@ -222,10 +240,8 @@ func (f *filter) setIDBits(o filterOptions) {
 		}
 	}
 	f.call(unix.SYS_FCHMOD, mode(1)...)
-	if !o.shared { // otherwise refused altogether
-		f.call(unix.SYS_FCHMODAT, mode(2)...)
-		f.call(unix.SYS_FCHMODAT2, mode(2)...)
-	}
+	f.call(unix.SYS_FCHMODAT, mode(2)...)
+	f.call(unix.SYS_FCHMODAT2, mode(2)...)
 	f.call(unix.SYS_MKNODAT, mode(2)...)
 	// The mode counts only when something is created.
 	creating := func(flags, arg int) []bpf.Instruction {
@@ -304,7 +320,17 @@ func (f *filter) sharedRules() {
 }
 
 func (f *filter) assemble() ([]byte, error) {
-	raw, err := bpf.Assemble(f.prog)
+	prog := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: auditArch, SkipTrue: 1},
+		bpf.RetConstant{Val: retKill},
+		bpf.LoadAbsolute{Off: offNr, Size: 4},
+		// Covers the x32 calls too, whose numbers start at 1<<30.
+		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: newestKnown, SkipFalse: 1},
+		bpf.RetConstant{Val: retErrno(unix.ENOSYS)},
+	}
+	nrs := slices.Sorted(maps.Keys(f.blocks))
+	raw, err := bpf.Assemble(append(prog, f.tree(nrs)...))
 	if err != nil {
 		return nil, err
 	}

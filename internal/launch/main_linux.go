@@ -216,17 +216,12 @@ func (s *stage) landlock() error {
 		if err != nil {
 			return err
 		}
-		access := r.Access & s.cfg.HandledFS
-		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			return err
+		rule := unix.LandlockPathBeneathAttr{Allowed_access: r.Access & s.cfg.HandledFS, Parent_fd: int32(fd)}
+		errno = addRule(rules, &rule)
+		if errno == unix.EINVAL { // not a directory, and has fewer rights to give
+			rule.Allowed_access &= fileAccess
+			errno = addRule(rules, &rule)
 		}
-		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-			access &= fileAccess
-		}
-		rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
-		_, _, errno = unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH,
-			uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 		if errno != 0 {
 			return errno
 		}
@@ -242,6 +237,11 @@ func (s *stage) landlock() error {
 		s.facts |= FactLandlockScope
 	}
 	return nil
+}
+
+func addRule(rules uintptr, rule *unix.LandlockPathBeneathAttr) unix.Errno {
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(rule)), 0, 0, 0)
+	return errno
 }
 
 // fileAccess are the rights Landlock accepts on something that is no directory.
@@ -290,12 +290,14 @@ func (s *stage) report() error {
 	}
 	var b [1]byte
 	for {
-		n, err := unix.Read(s.ctl, b[:])
-		if err == unix.EINTR {
+		// Raw, because a wait the scheduler knows of makes it start another
+		// thread, which the exec then has to wait for to end.
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(s.ctl), uintptr(unsafe.Pointer(&b[0])), 1)
+		if errno == unix.EINTR {
 			continue
 		}
-		if err != nil {
-			return err
+		if errno != 0 {
+			return errno
 		}
 		if n != 1 || b[0] != 'g' {
 			unix.Exit(ExitSetup)
