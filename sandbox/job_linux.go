@@ -29,7 +29,10 @@ type job struct {
 	// sweep kills what is left when there is no namespace to do it, and
 	// reports whether it found anything.
 	sweep   func() bool
-	private string // temporary directory of the run, removed at its end
+	inside  func() (int, error) // a run inside this process, instead of spawn
+	exit    int                 // its exit code
+	stop    func()              // ends a helper that a signal to itself would not
+	private string              // temporary directory of the run, removed at its end
 
 	facts    *facts
 	services []io.Closer // proxy, seccomp listener
@@ -177,6 +180,10 @@ func (j *job) cleanup() {
 // elsewhere it ends the command, and wait sweeps up the rest. Any goroutine may
 // call it.
 func (j *job) killTree() {
+	if j.stop != nil {
+		j.stop()
+		return
+	}
 	if j.tree != nil {
 		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)
 	} else if j.main != nil {
@@ -190,6 +197,11 @@ func (j *job) killTree() {
 // wait returns when the whole tree is dead. The pidfd of a namespace's first
 // process becomes readable only after the kernel has reaped all the others.
 func (j *job) wait() (*os.ProcessState, error) {
+	if j.inside != nil {
+		var err error
+		j.exit, err = j.inside()
+		return nil, err
+	}
 	state, err := j.spawn.proc.Wait()
 	if j.tree != nil {
 		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)

@@ -262,32 +262,7 @@ func (j *job) landlockConfig(abi int, id identity) (*launch.Config, error) {
 		Filter: filter, Notify: true, Limits: rlimits(p.limits, false, j.group != nil), TTY: p.spec.TTY != nil,
 	}
 	cfg.HandledFS, cfg.Scoped = landlockMasks(abi)
-	read, write := landlockRead, cfg.HandledFS&^unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	for _, path := range p.runtime {
-		// A link into a tree that has a rule of its own needs none.
-		if target, err := filepath.EvalSymlinks(path); err == nil && target != path && within(target, "/usr") {
-			continue
-		}
-		cfg.Rules = append(cfg.Rules, launch.Rule{Path: path, Access: read})
-	}
-	for _, path := range []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf"} {
-		cfg.Rules = append(cfg.Rules, launch.Rule{Path: path, Access: read})
-	}
-	for _, path := range procFiles {
-		cfg.Rules = append(cfg.Rules, launch.Rule{Path: path, Access: read &^ unix.LANDLOCK_ACCESS_FS_EXECUTE})
-	}
-	device := uint64(unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV)
-	for _, path := range deviceFiles {
-		cfg.Rules = append(cfg.Rules, launch.Rule{Path: path, Access: device})
-	}
-	for _, r := range p.roots {
-		access := read
-		if r.write {
-			access = write
-		}
-		cfg.Rules = append(cfg.Rules, launch.Rule{Path: r.path, Access: access})
-	}
-	cfg.Rules = append(cfg.Rules, launch.Rule{Path: j.private, Access: write})
+	cfg.Rules = confinedRules(p, cfg.HandledFS, j.private)
 	return cfg, nil
 }
 

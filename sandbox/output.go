@@ -16,12 +16,27 @@ type capped struct {
 	to        io.Writer
 	left      int64
 	truncated bool
+
+	// until, while not empty, is a mark that ends the back-end's own output and
+	// begins the command's; seen is closed when it comes by.
+	until string
+	held  []byte
+	seen  chan struct{}
 }
 
 func (c *capped) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	keep := b
+	if c.until != "" {
+		c.held = append(c.held, b...)
+		i := bytes.Index(c.held, []byte(c.until))
+		if i < 0 {
+			return len(b), nil
+		}
+		keep, c.until = c.held[i+len(c.until):], ""
+		close(c.seen)
+	}
 	if int64(len(keep)) > c.left {
 		keep = keep[:c.left]
 		c.truncated = true

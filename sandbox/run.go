@@ -123,6 +123,9 @@ func candidates(p *plan) []Backend {
 	if isWasm(p.path) {
 		return []Backend{Wasm}
 	}
+	if s.Image != "" {
+		return []Backend{Podman, Docker}
+	}
 	list := systemOrder()
 	if s.AllowUnconfined {
 		list = append(list, Unconfined)
@@ -202,6 +205,7 @@ func (p *Process) finish(state *os.ProcessState, err error) {
 	if r.Ended == "" {
 		r.Ended = EndExit
 	}
+	r.ExitCode = j.exit
 	if state != nil {
 		exitState(state, r)
 	} else if err != nil {

@@ -16,6 +16,10 @@ import (
 var starters = map[Backend]func(*plan, *streams) (*job, error){
 	Bubblewrap: startBubblewrap,
 	Landlock:   startLandlock,
+	Firejail:   startFirejail,
+	Podman:     startPodman,
+	Docker:     startDocker,
+	Wasm:       startWasm,
 	Unconfined: startUnconfined,
 }
 

@@ -51,5 +51,3 @@ func (p *Process) Resize(rows, cols uint16) error {
 	}
 	return pty.Setsize(tty, &pty.Winsize{Rows: rows, Cols: cols})
 }
-
-func isWasm(path string) bool { return false }

@@ -70,6 +70,10 @@ const (
 	FactNotRoot
 )
 
+// Started is what a quiet second stage writes to its standard error last, so
+// that the first can tell a command's failure from a back-end's.
+const Started = "\x00gatehouse: started\x00"
+
 // ExitSetup is the exit status when the second stage could not lock itself in.
 const ExitSetup = 125
 
