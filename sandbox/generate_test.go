@@ -1,24 +1,14 @@
-package sandbox
+package sandbox_test
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 // The command lines and profiles of back-ends that cannot run everywhere are
-// pure text, and are looked at everywhere. This file is inside the package
-// because a plan has no exported form.
-
-func samplePlan(image string) *plan {
-	s := &Spec{Command: []string{"tool"}, Image: image}
-	return &plan{
-		spec: s, limits: Limits{Memory: 1 << 30, Processes: 99, OpenFiles: 64, TempSize: 1 << 20}, dir: "/w", home: "/home/u", path: "/usr/bin/tool",
-		roots:  []root{{path: "/r", dir: true}, {path: "/w", write: true, dir: true}, {path: `/odd,"name`, write: true}},
-		pins:   []string{"/w/.git"},
-		sealed: []finding{{path: "/w/.git/hooks"}, {path: "/w/link", link: "x"}},
-		guard:  &guard{suffixes: [][]string{{".git", "hooks"}}, paths: []string{"/gate"}},
-	}
-}
+// pure text, and are looked at everywhere.
 
 func wantAll(t *testing.T, text string, parts ...string) {
 	t.Helper()
@@ -30,7 +20,7 @@ func wantAll(t *testing.T, text string, parts ...string) {
 }
 
 func TestContainerArguments(t *testing.T) {
-	podman := strings.Join(containerArgs(Podman, samplePlan("img"), 7, 8, "/stage"), "\n")
+	podman := strings.Join(sandbox.SampleContainerArgs(sandbox.Podman, "img"), "\n")
 	wantAll(t, podman, "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges", "--read-only", "--user=7:8", "--userns=keep-id",
 		"--memory=1073741824", "--pids-limit=99", "--pull=never", "source=/r,target=/r,readonly", "type=bind,source=/w,target=/w\n",
 		"source=/w/.git/hooks,target=/w/.git/hooks,readonly", "type=bind,source=/w/.git,target=/w/.git\n", `"source=/odd,""name","target=/odd,""name"`)
@@ -40,11 +30,11 @@ func TestContainerArguments(t *testing.T) {
 	if !strings.HasSuffix(podman, "\nimg") {
 		t.Error("the image is not last")
 	}
-	host := containerArgs(Podman, samplePlan(""), 7, 8, "/stage")
+	host := sandbox.SampleContainerArgs(sandbox.Podman, "")
 	if got := strings.Join(host[len(host)-2:], " "); got != "--rootfs /:O" {
 		t.Errorf("%q", got)
 	}
-	docker := strings.Join(containerArgs(Docker, samplePlan("img"), 7, 8, "/stage"), "\n")
+	docker := strings.Join(sandbox.SampleContainerArgs(sandbox.Docker, "img"), "\n")
 	if strings.Contains(docker, "--pid=private") || strings.Contains(docker, "keep-id") {
 		t.Errorf("an option docker does not know in\n%s", docker)
 	}
@@ -52,8 +42,7 @@ func TestContainerArguments(t *testing.T) {
 }
 
 func TestSeatbeltProfile(t *testing.T) {
-	p := samplePlan("")
-	text := seatbeltProfile(p, "/private/tmp/x")
+	text := sandbox.SampleSeatbeltProfile(0)
 	wantAll(t, text, "(deny default)", `(allow file-read* (subpath "/r"))`, `(allow file-write* (subpath "/w"))`,
 		`(allow file-write* (literal "/odd,\"name"))`, `(deny file-write* (regex #"(?i)^/w/(.*/)?\.git/hooks(/.*)?$"))`,
 		`(deny file-write* (subpath "/gate"))`, `(deny file-write-unlink (literal "/w/.git"))`)
@@ -63,6 +52,5 @@ func TestSeatbeltProfile(t *testing.T) {
 	if strings.Index(text, "(deny file-write* (regex") < strings.LastIndex(text, "(allow file-write*") {
 		t.Error("a later allow undoes a deny")
 	}
-	p.port = 3128
-	wantAll(t, seatbeltProfile(p, "/t"), `(allow network-outbound (remote ip "localhost:3128"))`)
+	wantAll(t, sandbox.SampleSeatbeltProfile(3128), `(allow network-outbound (remote ip "localhost:3128"))`)
 }

@@ -67,7 +67,7 @@ func Main(ctx context.Context, o Options, stdin io.Reader, stdout, stderr io.Wri
 	if r == nil {
 		return ExitRefused, nil
 	}
-	report(stderr, r)
+	summarise(stderr, r)
 	return r.ExitCode, r
 }
 
@@ -118,9 +118,9 @@ func (p *Process) attend(tty *os.File) (restore func()) {
 	}
 }
 
-// report says on stderr what a person should know after a run. Calls that
+// summarise says on stderr what a person should know after a run. Calls that
 // programs try and do without are counted, not listed.
-func report(w io.Writer, r *Result) {
+func summarise(w io.Writer, r *Result) {
 	if r.Ended != EndExit {
 		fmt.Fprintf(w, "gatehouse: ended: %s\n", r.Ended)
 	}
