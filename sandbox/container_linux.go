@@ -32,7 +32,7 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 		holds: WriteRoots | ReadRoots | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
 			Syscalls | Environment | Descriptors | TreeDead | TerminalSafe,
 		args:   func(dir string) []string { return containerArgs(engine, p, uid, gid, dir) },
-		config: func(*launch.Config) {},
+		config: func(*launch.Config, string) {},
 	}
 	if p.spec.Image != "" {
 		q.holds |= ReadAbsent

@@ -97,7 +97,9 @@ func processAttempts() []attempt {
 	hurt("signal", "by descriptor", "pidfdkill $VICTIM")
 	hurt("signal", "by thread", "tgkill $VICTIM")
 	hurt("signal", "shell", "sh kill -9 $VICTIM")
-	v("process settings", "limits", "prlimit $VICTIM")
+	limits := call("process settings", "limits", "prlimit $VICTIM").with(withVictim)
+	limits.same = true
+	list = append(list, limits)
 	v("process settings", "priority", "setpriority $VICTIM")
 	v("process settings", "affinity", "affinity $VICTIM")
 	v("process settings", "scheduler", "scheduler $VICTIM")

@@ -36,6 +36,7 @@ type attempt struct {
 	escaped func(h *host, out string) bool
 	spec    func(s *sandbox.Spec)
 	root    bool // succeeds unconfined for root only
+	same    bool // needs a victim of the same user, outside too
 	setup   func(h *host)
 	// leaks names the back-ends that do not hold it.
 	leaks []sandbox.Backend
@@ -344,14 +345,32 @@ func (a attempt) confined(t testing.TB, b sandbox.Backend, owner int) bool {
 
 // TestEscapes makes every attempt against every back-end of this host.
 func TestEscapes(t *testing.T) {
-	for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock} {
-		t.Run(string(b), func(t *testing.T) { runEscapes(t, b) })
+	for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
+		t.Run(string(b), func(t *testing.T) {
+			if b == sandbox.Firejail {
+				needFirejail(t)
+			}
+			runEscapes(t, b)
+		})
+	}
+}
+
+// needFirejail skips where firejail does not run for the user of the attempts,
+// who must be one the system knows.
+func needFirejail(t *testing.T) {
+	t.Helper()
+	h := newHost(t, escapeUser)
+	defer h.close()
+	s := h.spec(sandbox.Firejail)
+	s.Command = []string{"/bin/true"}
+	if _, err := sandbox.Run(t.Context(), s); err != nil {
+		t.Skip(err)
 	}
 }
 
 func runEscapes(t *testing.T, b sandbox.Backend) {
 	owner := 0
-	if b == sandbox.Landlock && os.Getuid() == 0 {
+	if b != sandbox.Bubblewrap && os.Getuid() == 0 {
 		owner = escapeUser // nothing can map root's files without namespaces
 	}
 	tried, mechanisms := 0, map[string]bool{}
@@ -361,7 +380,7 @@ func runEscapes(t *testing.T, b sandbox.Backend) {
 			t.Fatalf("two attempts are called %s", a.name)
 		}
 		names[a.name] = true
-		if a.root && os.Getuid() != 0 || a.how == "egress" && b == sandbox.Landlock {
+		if a.root && os.Getuid() != 0 || a.same && owner != 0 || a.how == "egress" && b != sandbox.Bubblewrap {
 			continue
 		}
 		if !a.free(t, owner) {

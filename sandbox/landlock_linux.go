@@ -22,6 +22,8 @@ const (
 	landlockV1   uint64 = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
 )
 
+var errOverlay = errors.New("an overlay takes a mount namespace")
+
 // landlockABI is the kernel's version of Landlock, 0 for none.
 func landlockABI() int {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -61,8 +63,11 @@ func startLandlock(p *plan, st *streams) (*job, error) {
 	if abi < 6 {
 		return nil, fmt.Errorf("landlock version %d cannot scope signals; 6 is needed", abi)
 	}
-	if p.port != 0 || p.spec.Overlay.active() {
-		return nil, &missingError{p.need & (HostNames | ProtectedPaths)}
+	if p.port != 0 {
+		return nil, &missingError{HostNames}
+	}
+	if p.spec.Overlay.active() {
+		return nil, errOverlay
 	}
 	id, err := chooseIdentity(p)
 	if err != nil {

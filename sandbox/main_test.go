@@ -14,6 +14,10 @@ var cleanups []func()
 
 func TestMain(m *testing.M) {
 	sandbox.MaybeLaunch()
+	if len(os.Args) > 3 && os.Args[1] == "gate" {
+		gate(os.Args[2], os.Args[3])
+		return
+	}
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		attack(os.Args[2], os.Args[3:])
 		return

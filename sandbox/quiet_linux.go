@@ -27,12 +27,17 @@ type quiet struct {
 	want    uint64 // facts that must hold inside
 	holds   Guarantee
 	args    func(dir string) []string
-	config  func(cfg *launch.Config)
+	config  func(cfg *launch.Config, dir string)
 }
 
 func (q *quiet) start(p *plan, st *streams) (*job, error) {
-	if p.port != 0 || p.spec.Overlay.active() || p.spec.TTY != nil {
-		return nil, &missingError{p.need & (HostNames | ProtectedPaths)}
+	switch {
+	case p.port != 0:
+		return nil, &missingError{HostNames}
+	case p.spec.Overlay.active():
+		return nil, errOverlay
+	case p.spec.TTY != nil:
+		return nil, errors.New("no terminal under this back-end")
 	}
 	if missing := p.need &^ q.holds; missing != 0 {
 		return nil, &missingError{missing}
@@ -94,11 +99,19 @@ func (q *quiet) stage(j *job) error {
 	if err := os.Chmod(j.private, 0o755); err != nil {
 		return err
 	}
+	if err := os.Mkdir(j.private+"/tmp", 0o700); err != nil {
+		return err
+	}
+	if q.id.drop {
+		if err := os.Chown(j.private+"/tmp", q.id.uid, q.id.gid); err != nil {
+			return err
+		}
+	}
 	cfg := &launch.Config{
 		Path: p.path, Argv: p.spec.Command, Env: p.env, Dir: p.dir, Umask: 0o022, Filter: filter,
 		Limits: rlimits(p.limits, false, false), Namespaces: namespaces(), Quiet: true, Want: q.want,
 	}
-	q.config(cfg)
+	q.config(cfg, j.private)
 	if err := os.WriteFile(j.private+"/config", cfg.Encode(), 0o444); err != nil {
 		return err
 	}
@@ -152,10 +165,11 @@ func startFirejail(p *plan, st *streams) (*job, error) {
 		holds: WriteRoots | ReadRoots | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
 			Syscalls | Environment | Descriptors | TreeDead | TerminalSafe,
 		args: func(dir string) []string { return firejailArgs(p, dir) },
-		config: func(cfg *launch.Config) {
+		config: func(cfg *launch.Config, dir string) {
 			cfg.HandledFS, cfg.Scoped = landlockMasks(abi)
-			cfg.Rules = confinedRules(p, cfg.HandledFS, "/tmp")
-			cfg.Env = setEnv(setEnv(cfg.Env, "TMPDIR", "/tmp"), "HOME", "/tmp")
+			cfg.Rules = confinedRules(p, cfg.HandledFS, dir+"/tmp")
+			// Its own /tmp would hide declared roots that lie there.
+			cfg.Env = setEnv(setEnv(cfg.Env, "TMPDIR", dir+"/tmp"), "HOME", dir+"/tmp")
 		},
 	}
 	if len(p.spec.UnixSockets) > 0 {
@@ -167,8 +181,8 @@ func startFirejail(p *plan, st *streams) (*job, error) {
 // firejailArgs is the command line up to the second stage.
 func firejailArgs(p *plan, dir string) []string {
 	args := []string{
-		"--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--nonewprivs", "--noroot", "--ipc-namespace", "--private-dev",
-		"--private-tmp", "--read-only=" + dir, "--deterministic-exit-code",
+		"--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--nonewprivs", "--noroot", "--keep-var-tmp", "--ipc-namespace", "--private-dev",
+		"--read-only=" + dir, "--read-write=" + dir + "/tmp", "--deterministic-exit-code",
 	}
 	for _, pin := range p.pins {
 		args = append(args, "--read-write="+pin)

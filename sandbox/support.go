@@ -71,6 +71,11 @@ func probe(b Backend) BackendSupport {
 		return out
 	}
 	defer os.RemoveAll(dir)
+	// Started as root, the probe runs as somebody else.
+	if err := os.Chmod(dir, 0o755); err != nil {
+		out.Reason = err.Error()
+		return out
+	}
 	for _, net := range []Net{{}, {Mode: NetHosts, Allow: []string{"probe.invalid"}}} {
 		r, err := Run(context.Background(), Spec{
 			Command: []string{"/bin/true"}, Dir: dir, Read: []string{dir}, Backend: b, Net: net, Without: AllGuarantees,
@@ -78,6 +83,7 @@ func probe(b Backend) BackendSupport {
 		})
 		var refused *NoBackendError
 		switch {
+		case net.Mode != NetNone && err != nil: // works, or not, without a network
 		case errors.As(err, &refused) && len(refused.Tried) > 0:
 			out.Reason = refused.Tried[0].Reason
 		case err != nil:
@@ -86,11 +92,6 @@ func probe(b Backend) BackendSupport {
 			out.Reason = "the probe failed: " + firstLine(string(r.Stderr))
 		default:
 			out.Guarantees |= r.Guarantees
-			out.Reason = ""
-			continue
-		}
-		if net.Mode != NetNone && out.Guarantees != 0 {
-			out.Reason = "" // works, without a network
 		}
 	}
 	return out
