@@ -1,0 +1,87 @@
+package sandbox
+
+import (
+	"strconv"
+	"strings"
+)
+
+// containerArgs is the command line of Podman or Docker up to the second stage.
+// The container has no network, no capabilities, a read-only root, and mounts
+// for exactly what was declared; the second stage adds its own filter and
+// checks the rest. dir holds the second stage.
+func containerArgs(engine Backend, p *plan, uid, gid int, dir string) []string {
+	l := p.limits
+	args := []string{
+		"run", "--rm", "--interactive", "--pull=never", "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges",
+		"--read-only", "--ipc=private", "--pid=private", "--uts=private", "--hostname=sandbox", "--log-driver=none", "--init=false",
+		"--user=" + strconv.Itoa(uid) + ":" + strconv.Itoa(gid), "--workdir=" + p.dir,
+		"--ulimit=core=0", "--ulimit=nofile=" + strconv.FormatInt(l.OpenFiles, 10),
+	}
+	switch engine {
+	case Podman:
+		// Root's own run has nobody to keep; the user was dropped above.
+		if uid != 0 && p.spec.Image != "" {
+			args = append(args, "--userns=keep-id")
+		}
+		args = append(args, "--cgroupns=private", "--security-opt=mask=/proc/acpi:/proc/kcore:/proc/keys:/proc/timer_list")
+	case Docker:
+		args = slicesWithout(args, "--pid=private", "--uts=private", "--init=false")
+		args = append(args, "--cgroupns=private")
+	}
+	if l.Memory > 0 {
+		args = append(args, "--memory="+strconv.FormatInt(l.Memory, 10))
+	}
+	if l.Processes > 0 {
+		args = append(args, "--pids-limit="+strconv.FormatInt(l.Processes, 10))
+	}
+	size := strconv.FormatInt(l.TempSize, 10)
+	for _, t := range []string{"/tmp", "/run", "/var/tmp", p.home} {
+		args = append(args, "--tmpfs="+t+":rw,nosuid,nodev,size="+size)
+	}
+	args = append(args, "--mount="+bindMount(dir, true))
+	for _, r := range p.roots {
+		args = append(args, "--mount="+bindMount(r.path, !r.write))
+	}
+	for _, pin := range p.pins {
+		args = append(args, "--mount="+bindMount(pin, false))
+	}
+	for _, f := range p.sealed {
+		if f.link == "" {
+			args = append(args, "--mount="+bindMount(f.path, true))
+		}
+	}
+	if p.spec.Image == "" {
+		// Only Podman can take a directory for an image.
+		return append(args, "--rootfs", "/:O")
+	}
+	return append(args, p.spec.Image)
+}
+
+// bindMount is one mount in the comma-separated form both engines read. A
+// comma in a path would begin another option, so such paths are quoted.
+func bindMount(path string, readOnly bool) string {
+	field := "source=" + path + ",target=" + path
+	if strings.ContainsAny(path, ",\"") {
+		q := strings.ReplaceAll(path, `"`, `""`)
+		field = `"source=` + q + `","target=` + q + `"`
+	}
+	m := "type=bind," + field
+	if readOnly {
+		m += ",readonly"
+	}
+	return m
+}
+
+func slicesWithout(list []string, drop ...string) []string {
+	var out []string
+next:
+	for _, s := range list {
+		for _, d := range drop {
+			if s == d {
+				continue next
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,424 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
+)
+
+// attempt is one way out. It is run without a sandbox first and must succeed
+// there; then it is run confined and must fail, unless the back-end is known
+// not to hold it, which the documentation then says.
+type attempt struct {
+	name string
+	how  string // the mechanism
+	sh   string // run by /bin/sh
+	code string // or: an attack in this test binary
+	// escaped looks at the host afterwards; without it, success is the word
+	// ESCAPED or the secret in the output.
+	escaped func(h *host, out string) bool
+	spec    func(s *sandbox.Spec)
+	root    bool // succeeds unconfined for root only
+	same    bool // needs a victim of the same user, outside too
+	setup   func(h *host)
+	// leaks names the back-ends that do not hold it.
+	leaks []sandbox.Backend
+}
+
+const secret = "the-secret-3f9a"
+
+// host is a small world around a workspace: things to steal, to break, to
+// reach. Everything is fresh for each attempt.
+type host struct {
+	t                        testing.TB
+	dir, ws, out, home, priv string
+	victim                   *exec.Cmd
+	tcp                      net.Listener
+	udp                      net.PacketConn
+	env                      map[string]string
+	got                      chan string // what the services outside received
+	closers                  []func()
+	inherit                  *os.File
+	before                   map[string]string
+}
+
+// escapeUser is who the attempts are made as when they are not made as root.
+const escapeUser = 54321
+
+func newHost(t testing.TB, owner int) *host {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "gh-escape-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &host{t: t, dir: dir, ws: dir + "/ws", out: dir + "/out", home: dir + "/home", priv: dir + "/private", got: make(chan string, 64)}
+	h.closers = append(h.closers, func() { _ = os.RemoveAll(dir) })
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Chmod(dir, 0o755))
+	files := map[string]string{
+		"private/secret.txt": secret, "private/deep/er/file": secret, "home/.ssh/id_rsa": secret, "home/.aws/credentials": secret,
+		"home/.bashrc": "# mine\n", "home/notes": secret, "out/file": "original\n", "out/dir/inner": "original\n",
+		"ws/readme": "hello\n", "ws/.git/HEAD": "ref: refs/heads/main\n", "ws/.git/config": "[core]\n\tbare = false\n",
+		"ws/.git/hooks/pre-commit": "#!/bin/sh\n# original\n", "ws/.git/objects/x": "x", "ws/.git/refs/x": "x",
+		"ws/.mcp.json": "{}\n", "ws/sub/.git/hooks/post-merge": "#!/bin/sh\n# original\n", "ws/sub/.git/config": "[core]\n",
+		"ws/.claude/settings.json": "{}\n", "out/prog": "#!/bin/sh\necho ESCAPED\n",
+	}
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		must(os.MkdirAll(filepath.Dir(path), 0o755))
+		must(os.WriteFile(path, []byte(content), 0o644))
+	}
+	must(os.Chmod(dir+"/out/prog", 0o755))
+	must(os.Mkdir(dir+"/out/empty", 0o755))
+	if owner != 0 && os.Getuid() == 0 {
+		must(filepath.Walk(dir, func(p string, _ os.FileInfo, err error) error { return os.Lchown(p, owner, owner) }))
+	}
+	h.env = map[string]string{
+		"H": dir, "WS": h.ws, "OUT": h.out, "PRIV": h.priv, "SELF": selfPath(t), "TOKEN": "t-" + filepath.Base(dir),
+		"HOME": h.home, "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+	}
+	h.before = h.snapshot()
+	return h
+}
+
+// selfPath is a copy of this test binary that every user can execute.
+func selfPath(t testing.TB) string {
+	t.Helper()
+	path, err := selfCopy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var selfCopy = sync.OnceValues(func() (string, error) {
+	exe, err := os.Executable()
+	if err != nil || os.Getuid() != 0 {
+		return exe, err
+	}
+	dir, err := os.MkdirTemp("", "gh-self-")
+	if err != nil {
+		return "", err
+	}
+	cleanups = append(cleanups, func() { _ = os.RemoveAll(dir) })
+	b, err := os.ReadFile(exe)
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "sandbox.test")
+	return path, errors.Join(os.Chmod(dir, 0o755), os.WriteFile(path, b, 0o755))
+})
+
+func (h *host) close() {
+	for _, f := range slices.Backward(h.closers) {
+		f()
+	}
+}
+
+// watched are what must look the same after a confined run.
+func (h *host) snapshot() map[string]string {
+	m := map[string]string{}
+	for _, top := range []string{h.out, h.home, h.priv, h.ws + "/.git", h.ws + "/sub/.git"} {
+		_ = filepath.Walk(top, func(p string, fi os.FileInfo, err error) error {
+			if err != nil {
+				return nil
+			}
+			content := ""
+			if fi.Mode().IsRegular() {
+				b, _ := os.ReadFile(p)
+				content = string(b)
+			}
+			st := fi.Sys().(*syscall.Stat_t)
+			x := make([]byte, 256)
+			n, _ := unix.Llistxattr(p, x)
+			m[p] = fmt.Sprintf("%v %d:%d %q %d %q", fi.Mode(), st.Uid, st.Gid, content, mtime(fi), x[:max(n, 0)])
+			return nil
+		})
+	}
+	for _, f := range []string{".mcp.json", ".claude/settings.json"} {
+		b, _ := os.ReadFile(filepath.Join(h.ws, f))
+		m[filepath.Join(h.ws, f)] = string(b)
+	}
+	return m
+}
+
+// mtime of files only: a directory's changes when a quarantined entry leaves.
+func mtime(fi os.FileInfo) int64 {
+	if fi.IsDir() {
+		return 0
+	}
+	return fi.ModTime().UnixNano()
+}
+
+// changed reports whether anything outside, or protected, is not as before.
+func changed(h *host, _ string) bool {
+	after := h.snapshot()
+	if len(after) != len(h.before) {
+		return true
+	}
+	for k, v := range h.before {
+		if after[k] != v {
+			return true
+		}
+	}
+	return false
+}
+
+// appeared reports whether a path exists.
+func appeared(rel string) func(*host, string) bool {
+	return func(h *host, _ string) bool {
+		_, err := os.Lstat(filepath.Join(h.dir, rel))
+		return err == nil
+	}
+}
+
+func said(_ *host, out string) bool {
+	return strings.Contains(out, "ESCAPED") || strings.Contains(out, secret)
+}
+
+// received reports whether a service outside heard something.
+func received(h *host, out string) bool {
+	if said(h, out) {
+		return true
+	}
+	select {
+	case <-h.got:
+		return true
+	case <-time.After(50 * time.Millisecond):
+		return false
+	}
+}
+
+// withVictim starts a process to be tampered with.
+func withVictim(h *host) {
+	h.t.Helper()
+	h.victim = exec.Command(h.env["SELF"], "attack", "victim")
+	h.victim.Env = []string{"VICTIM_SECRET=" + secret}
+	if os.Getuid() == 0 && h.env["OWNER"] != "" {
+		id, _ := strconv.Atoi(h.env["OWNER"])
+		h.victim.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(id), Gid: uint32(id)}}
+	}
+	h.victim.Dir = "/"
+	out, err := h.victim.StdoutPipe()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if err := h.victim.Start(); err != nil {
+		h.t.Fatal(err)
+	}
+	line := make([]byte, 128)
+	n, _ := out.Read(line)
+	h.env["VICTIM"] = strconv.Itoa(h.victim.Process.Pid)
+	h.env["ADDR"] = strings.TrimSpace(string(line[:n]))
+	died := make(chan struct{})
+	go func() { _ = h.victim.Wait(); close(died) }()
+	h.closers = append(h.closers, func() {
+		_ = h.victim.Process.Kill()
+		<-died
+		victimObjects(h.victim.Process.Pid)
+	})
+}
+
+// victimHurt reports whether the victim is dead or stopped.
+func victimHurt(h *host, _ string) bool {
+	for range 20 {
+		b, err := os.ReadFile("/proc/" + h.env["VICTIM"] + "/stat")
+		if err != nil {
+			return true
+		}
+		rest := string(b[bytes.LastIndexByte(b, ')')+2:])
+		if strings.ContainsAny(rest[:1], "ZXTt") {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+func (h *host) spec(b sandbox.Backend) sandbox.Spec {
+	s := sandbox.Spec{
+		Dir: h.ws, Write: []string{h.ws}, Backend: b, Env: sandbox.Env{Pass: []string{}, Set: h.env},
+		Limits: sandbox.Limits{Wall: 30 * time.Second}, Quarantine: h.dir + "/quarantine",
+	}
+	if b == sandbox.Landlock {
+		s.Without = sandbox.ProtectedPaths
+	}
+	return s
+}
+
+func (a attempt) command(h *host) []string {
+	if a.code != "" {
+		return append([]string{h.env["SELF"], "attack"}, strings.Fields(a.code)...)
+	}
+	return []string{"/bin/sh", "-c", a.sh}
+}
+
+func (a attempt) judge(h *host, out string) bool {
+	if a.escaped == nil {
+		return said(h, out)
+	}
+	return a.escaped(h, out)
+}
+
+// free runs the attempt without a sandbox and reports whether it succeeded.
+func (a attempt) free(t testing.TB, owner int) bool {
+	h := newHost(t, owner)
+	defer h.close()
+	if owner != 0 {
+		h.env["OWNER"] = strconv.Itoa(owner)
+	}
+	if a.setup != nil {
+		a.setup(h)
+	}
+	argv := a.command(h)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = h.ws
+	for k, v := range h.env {
+		cmd.Env = append(cmd.Env, k+"="+v)
+	}
+	if h.inherit != nil {
+		cmd.ExtraFiles = []*os.File{h.inherit}
+	}
+	out, _ := runBounded(cmd)
+	return a.judge(h, out)
+}
+
+// runBounded runs a command and does not wait for what it left behind.
+func runBounded(cmd *exec.Cmd) (string, error) {
+	f, err := os.CreateTemp("", "gh-out-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	cmd.Stdout, cmd.Stderr = f, f
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Run()
+	b, _ := os.ReadFile(f.Name())
+	return string(b), err
+}
+
+// confined runs the attempt in a sandbox and reports whether it got out.
+func (a attempt) confined(t testing.TB, b sandbox.Backend, owner int) bool {
+	h := newHost(t, owner)
+	defer h.close()
+	if owner != 0 {
+		h.env["OWNER"] = strconv.Itoa(owner)
+	}
+	if a.setup != nil {
+		a.setup(h)
+	}
+	s := h.spec(b)
+	s.Command = a.command(h)
+	if a.spec != nil {
+		a.spec(&s)
+	}
+	r, err := sandbox.Run(t.Context(), s)
+	if err != nil {
+		t.Errorf("%s: %v", a.name, err)
+		return false
+	}
+	return a.judge(h, string(r.Stdout)+string(r.Stderr))
+}
+
+// TestEscapes makes every attempt against every back-end of this host.
+func TestEscapes(t *testing.T) {
+	for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
+		t.Run(string(b), func(t *testing.T) {
+			if b == sandbox.Firejail {
+				needFirejail(t)
+			}
+			runEscapes(t, b)
+		})
+	}
+}
+
+// needFirejail skips where firejail does not run for the user of the attempts,
+// who must be one the system knows.
+func needFirejail(t *testing.T) {
+	t.Helper()
+	h := newHost(t, escapeUser)
+	defer h.close()
+	s := h.spec(sandbox.Firejail)
+	s.Command = []string{"/bin/true"}
+	if _, err := sandbox.Run(t.Context(), s); err != nil {
+		t.Skip(err)
+	}
+}
+
+func runEscapes(t *testing.T, b sandbox.Backend) {
+	owner := 0
+	if b != sandbox.Bubblewrap && os.Getuid() == 0 {
+		owner = escapeUser // nothing can map root's files without namespaces
+	}
+	tried, mechanisms := 0, map[string]bool{}
+	names := map[string]bool{}
+	for _, a := range attempts() {
+		if names[a.name] {
+			t.Fatalf("two attempts are called %s", a.name)
+		}
+		names[a.name] = true
+		if a.root && os.Getuid() != 0 || a.same && owner != 0 || a.how == "egress" && b != sandbox.Bubblewrap {
+			continue
+		}
+		if !a.free(t, owner) {
+			t.Errorf("%s: does not succeed even without a sandbox, so it proves nothing", a.name)
+			continue
+		}
+		tried++
+		mechanisms[a.how] = true
+		out := a.confined(t, b, owner)
+		switch known := slices.Contains(a.leaks, b); {
+		case out && !known:
+			t.Errorf("%s: ESCAPED", a.name)
+		case !out && known:
+			t.Errorf("%s: is held after all; take it off the list", a.name)
+		}
+	}
+	t.Logf("%d attempts over %d mechanisms as user %d", tried, len(mechanisms), os.Getuid())
+	if !testing.Short() && os.Getuid() == 0 && (tried < 150 || len(mechanisms) < 40) {
+		t.Errorf("only %d attempts over %d mechanisms", tried, len(mechanisms))
+	}
+}
+
+// TestEscapesAsUser makes the same attempts from an ordinary user's process.
+func TestEscapesAsUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("already an ordinary user")
+	}
+	exe := selfPath(t)
+	cmd := exec.Command(exe, "-test.run=^TestEscapes$", "-test.v")
+	if testing.Short() {
+		cmd.Args = append(cmd.Args, "-test.short")
+	}
+	cmd.Dir = "/"
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: escapeUser, Gid: escapeUser, Groups: []uint32{}}}
+	out, err := cmd.CombinedOutput()
+	t.Logf("%s", out)
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,219 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// job is a started run, whatever the back-end.
+type job struct {
+	backend    Backend
+	plan       *plan
+	streams    *streams
+	spawn      *spawn
+	ctl        *control
+	group      *group
+	guarantees Guarantee
+	began      time.Time
+
+	tree *os.File // pidfd of the namespace's first process
+	main *os.File // pidfd of the command
+	// sweep kills what is left when there is no namespace to do it, and
+	// reports whether it found anything.
+	sweep   func() bool
+	inside  func() (int, error) // a run inside this process, instead of spawn
+	exit    int                 // its exit code
+	stop    func()              // ends a helper that a signal to itself would not
+	private string              // temporary directory of the run, removed at its end
+
+	facts    *facts
+	services []io.Closer // proxy, seccomp listener
+	waits    sync.WaitGroup
+	startErr string
+}
+
+func newJob(b Backend, p *plan, st *streams) (*job, error) {
+	ctl, err := newControl()
+	if err != nil {
+		return nil, err
+	}
+	return &job{backend: b, plan: p, streams: st, ctl: ctl, began: time.Now(), facts: &facts{on: p.spec.OnFact}}, nil
+}
+
+// handshake reads the second stage's report, holds it against the need, and
+// only then lets the command start. info, if not nil, tells the first process
+// of the pid namespace.
+func (j *job) handshake(info io.Reader, claim func(*plan, *report) Guarantee) error {
+	j.streams.started()
+	_ = j.ctl.peer.Close()
+	initPid := 0
+	if info != nil {
+		pid, err := readInfo(info)
+		if err != nil {
+			return j.fail(err)
+		}
+		initPid = pid
+	}
+	r, err := j.ctl.receive()
+	if err != nil {
+		return j.fail(err)
+	}
+	j.guarantees = claim(j.plan, r)
+	if j.group != nil {
+		j.guarantees |= j.group.holds(j.plan.limits)
+	}
+	if missing := j.plan.need &^ j.guarantees; missing != 0 {
+		r.close()
+		return j.fail(&missingError{missing})
+	}
+	// Both are alive here: the second stage waits for our word, and the first
+	// process of its namespace for the second stage.
+	if initPid != 0 {
+		if j.tree, err = pidfd(initPid); err != nil {
+			r.close()
+			return j.fail(err)
+		}
+	}
+	if j.main, err = pidfd(r.pid); err != nil {
+		r.close()
+		return j.fail(err)
+	}
+	if err := j.serve(r); err != nil {
+		return j.fail(err)
+	}
+	if err := j.ctl.goOn(); err != nil {
+		return j.fail(err)
+	}
+	return nil
+}
+
+// missingError: the back-end works but holds too little.
+type missingError struct{ missing Guarantee }
+
+func (e *missingError) Error() string { return "cannot hold " + e.missing.String() }
+
+func pidfd(pid int) (*os.File, error) {
+	if pid <= 0 {
+		return nil, errNoReport
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), "pidfd"), nil
+}
+
+// serve starts what runs beside the command on the host's side, from the
+// descriptors the second stage passed out, in the order it passes them.
+func (j *job) serve(r *report) error {
+	files := r.files
+	if j.plan.port != 0 {
+		if len(files) == 0 {
+			return errors.New("no listener came out")
+		}
+		if err := j.serveEgress(files[0]); err != nil {
+			return err
+		}
+		files = files[1:]
+	}
+	if len(files) > 0 {
+		return j.serveNotify(files[0])
+	}
+	return nil
+}
+
+// fail ends a run that has not begun and says why, in the back-end's own
+// words if it left any.
+func (j *job) fail(err error) error {
+	j.killTree()
+	if j.spawn != nil && j.spawn.proc != nil {
+		_ = j.spawn.proc.Kill()
+		_, _ = j.spawn.proc.Wait()
+	}
+	for j.sweep != nil && j.sweep() {
+	}
+	j.cleanup()
+	j.streams.finish()
+	if errors.Is(err, errNoReport) || errors.Is(err, syscall.ECONNRESET) {
+		if text := strings.TrimSpace(j.streams.errBuf.String()); text != "" {
+			return fmt.Errorf("%s", firstLine(text))
+		}
+	}
+	return err
+}
+
+// abandon releases a job that was never started.
+func (j *job) abandon() {
+	j.cleanup()
+	j.streams.abort()
+}
+
+func (j *job) cleanup() {
+	if j.ctl != nil {
+		j.startErr = j.ctl.startFailure()
+		j.ctl.close()
+	}
+	for _, s := range j.services {
+		_ = s.Close()
+	}
+	j.waits.Wait()
+	for _, f := range []*os.File{j.tree, j.main} {
+		if f != nil {
+			_ = f.Close()
+		}
+	}
+	j.group.remove()
+	if j.private != "" {
+		_ = os.RemoveAll(j.private)
+	}
+}
+
+// killTree ends every process of the run at once where there is a namespace;
+// elsewhere it ends the command, and wait sweeps up the rest. Any goroutine may
+// call it.
+func (j *job) killTree() {
+	if j.stop != nil {
+		j.stop()
+		return
+	}
+	if j.tree != nil {
+		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)
+	} else if j.main != nil {
+		_ = unix.PidfdSendSignal(int(j.main.Fd()), unix.SIGKILL, nil, 0)
+	}
+	if j.spawn != nil && j.spawn.proc != nil && j.tree == nil {
+		_ = j.spawn.proc.Kill()
+	}
+}
+
+// wait returns when the whole tree is dead. The pidfd of a namespace's first
+// process becomes readable only after the kernel has reaped all the others.
+func (j *job) wait() (*os.ProcessState, error) {
+	if j.inside != nil {
+		var err error
+		j.exit, err = j.inside()
+		return nil, err
+	}
+	state, err := j.spawn.proc.Wait()
+	if j.tree != nil {
+		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)
+		for {
+			_, perr := unix.Poll([]unix.PollFd{{Fd: int32(j.tree.Fd()), Events: unix.POLLIN}}, -1)
+			if perr != unix.EINTR {
+				break
+			}
+		}
+	}
+	for j.sweep != nil && j.sweep() {
+		// A pass that found something may have missed what that one started.
+	}
+	return state, err
+}

@@ -1,0 +1,30 @@
+//go:build linux
+
+package sandbox_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
+)
+
+// cleanups run after all tests.
+var cleanups []func()
+
+func TestMain(m *testing.M) {
+	sandbox.MaybeLaunch()
+	if len(os.Args) > 3 && os.Args[1] == "gate" {
+		gate(os.Args[2], os.Args[3])
+		return
+	}
+	if len(os.Args) > 2 && os.Args[1] == "attack" {
+		attack(os.Args[2], os.Args[3:])
+		return
+	}
+	code := m.Run()
+	for _, f := range cleanups {
+		f()
+	}
+	os.Exit(code)
+}
