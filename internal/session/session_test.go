@@ -175,7 +175,7 @@ func TestSessionsOverTheNetworkBelongToTheirToken(t *testing.T) {
 				t.Errorf("%s speaks for the session: %v", name, err)
 			}
 		}
-		if _, _, err := h.open(t, session.Open{Agent: "builder", Surface: "api", Ref: "x", Peer: session.Peer{Token: other.TokenID()}}); !errors.Is(err, session.ErrForeign) {
+		if _, _, err := h.open(t, session.Open{Agent: "builder", Surface: "api", Ref: "x", Peer: session.Peer{Token: other.TokenID()}}); !errors.Is(err, session.ErrToken) {
 			t.Errorf("another token took the name over: %v", err)
 		}
 		h.write(t, func(tx *store.Tx) error {
@@ -187,6 +187,9 @@ func TestSessionsOverTheNetworkBelongToTheirToken(t *testing.T) {
 		})
 		if err := check(session.Peer{Token: mine.TokenID()}); !errors.Is(err, session.ErrEnded) {
 			t.Errorf("the session of a removed agent: %v", err)
+		}
+		if _, _, err := h.open(t, session.Open{Agent: "builder", Surface: "api", Peer: session.Peer{Token: mine.TokenID()}}); !errors.Is(err, session.ErrToken) {
+			t.Errorf("a removed agent opened a session: %v", err)
 		}
 	})
 }
