@@ -47,6 +47,7 @@ var order = [][]string{
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress"},
 	{"sandbox"},
+	{"sandbox/changes"},
 	{"internal/observe"},
 	{"internal/aql", "internal/dispatch"},
 

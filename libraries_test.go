@@ -34,7 +34,7 @@ var owners = map[string][]string{
 	"charm.land/bubbletea/v2":             {"cmd/gatehouse"},
 	"charm.land/huh/v2":                   {"cmd/gatehouse"},
 	"charm.land/lipgloss/v2":              {"cmd/gatehouse"},
-	"golang.org/x/term":                   {"cmd/gatehouse"},
+	"golang.org/x/term":                   {"cmd/gatehouse", "sandbox"},
 	"github.com/creack/pty":               {"internal/dispatch", "internal/inrun", "sandbox"},
 	"modernc.org/sqlite":                  {"internal/store"},
 	"github.com/jackc/pgx/v5":             {"internal/store"},

@@ -87,6 +87,16 @@ func compile(layers []policy.Layer) (*policy.Snapshot, error) {
 	return policy.Compile(layers, policy.Options{Home: home})
 }
 
+// snapshot reads and compiles the files named, or those of this user's gate.
+func (a *app) snapshot(args []string) ([]policy.Layer, *policy.Snapshot, error) {
+	layers, err := a.readPolicies(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	snap, err := compile(layers)
+	return layers, snap, err
+}
+
 func newLint(a *app) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: "lint [FILE...]", Short: "Find everything that is wrong in policy files, with file and line",
@@ -128,11 +138,7 @@ func newExplain(a *app) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: "explain [FILE...]", Short: "Show what is in force and where each part of it comes from",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			layers, err := a.readPolicies(args)
-			if err != nil {
-				return err
-			}
-			snap, err := compile(layers)
+			_, snap, err := a.snapshot(args)
 			if err != nil {
 				return err
 			}
@@ -150,11 +156,7 @@ func newPolicyTest(a *app) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: "test [FILE...]", Short: "Run the examples and tests that policy files carry",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			layers, err := a.readPolicies(args)
-			if err != nil {
-				return err
-			}
-			snap, err := compile(layers)
+			layers, snap, err := a.snapshot(args)
 			if err != nil {
 				return err
 			}

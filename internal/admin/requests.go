@@ -175,15 +175,9 @@ func (d *Desk) Edit(ctx context.Context, a Actor, id string, shown call.Digest, 
 // Grants lists the grants that are still good.
 func (d *Desk) Grants(ctx context.Context) (out []grant.Grant, err error) {
 	err = d.opts.Store.Read(ctx, func(tx *store.Tx) error {
-		rows, _, err := d.opts.Approval.ListGrants(tx, approval.Filter{}, approval.Page{Limit: 1000})
-		if err != nil {
-			return err
-		}
-		now, err := tx.Now()
+		rows, err := d.opts.Approval.LiveGrants(tx)
 		for _, row := range rows {
-			if row.State == approval.Good && now.Before(row.Expires) {
-				out = append(out, row.Grant)
-			}
+			out = append(out, row.Grant)
 		}
 		return err
 	})

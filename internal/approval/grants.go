@@ -198,6 +198,17 @@ func (d *Desk) revokeWhere(tx *store.Tx, condition, arg, by string) (int, error)
 	return len(rows), nil
 }
 
+// LiveGrants returns every principal's grants that are still good, newest
+// first, so that a person can take any of them back.
+func (d *Desk) LiveGrants(tx *store.Tx) ([]*GrantRow, error) {
+	now, err := tx.Now()
+	if err != nil {
+		return nil, err
+	}
+	return store.All(tx, d.nextGrant, `SELECT `+grantColumns+` FROM approval_grant WHERE state = 'good' AND expires > $1
+		ORDER BY given DESC, id DESC`, keyring.Micros(now))
+}
+
 // ListGrants returns grants of all fates, newest first, and where the next
 // page starts. Filter.State has no meaning here.
 func (d *Desk) ListGrants(tx *store.Tx, f Filter, p Page) (list []*GrantRow, more string, err error) {

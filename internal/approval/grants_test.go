@@ -159,17 +159,7 @@ func TestGrantsOnlyGoodOnes(t *testing.T) {
 	t.Parallel()
 	storetest.Both(t, func(t *testing.T, s *store.Store) {
 		o := newOffice(t, s)
-		list := func(session string) (ids []string) {
-			o.read(t, func(tx *store.Tx) error {
-				grants, err := o.Grants(tx, principal(session))
-				ids = nil
-				for _, g := range grants {
-					ids = append(ids, g.ID)
-				}
-				return err
-			})
-			return ids
-		}
+		list := func(session string) []string { return o.good(t, session) }
 		used := o.granted(t, ask("s1", 1), nil, plenty)
 		revoked := o.granted(t, ask("s1", 2), nil, plenty)
 		session := o.granted(t, ask("s1", 3), forSession, plenty)
@@ -207,6 +197,17 @@ func TestGrantsOnlyGoodOnes(t *testing.T) {
 		if err := o.back(t, func(tx *store.Tx) error { _, err := o.Consume(tx, "g_none"); return err }); !errors.Is(err, approval.ErrNotFound) {
 			t.Errorf("a grant that never was: %v", err)
 		}
+		var live []string
+		o.read(t, func(tx *store.Tx) error {
+			all, err := o.LiveGrants(tx)
+			for _, g := range all {
+				live = append(live, g.Principal.String())
+			}
+			return err
+		})
+		if diff := cmp.Diff([]string{"claude/s1/sub", "claude/s2", "claude/s1"}, live); diff != "" {
+			t.Errorf("everyone's good grants, newest first:\n%s", diff)
+		}
 		o.write(t, func(tx *store.Tx) error {
 			n, err := o.RevokeSession(tx, "s1", "ada")
 			if n != 3 { // the session's, the expired one, the sub-agent's
@@ -220,16 +221,72 @@ func TestGrantsOnlyGoodOnes(t *testing.T) {
 		if diff := cmp.Diff([]string{elsewhere.ID}, list("s2")); diff != "" {
 			t.Errorf("another session lost its grant:\n%s", diff)
 		}
-		states := map[string]approval.GrantState{}
-		o.read(t, func(tx *store.Tx) error {
-			all, _, err := o.ListGrants(tx, approval.Filter{Session: "s1"}, approval.Page{})
-			for _, g := range all {
-				states[g.ID] = g.State
-			}
-			return err
-		})
+		states := o.fates(t, "s1")
 		if states[used.ID] != approval.Used || states[session.ID] != approval.Revoked || len(states) != 5 {
 			t.Errorf("fates: %v", states)
 		}
 	})
+}
+
+// fates are the states of all grants of a session.
+func (o *office) fates(t *testing.T, session string) map[string]approval.GrantState {
+	t.Helper()
+	states := map[string]approval.GrantState{}
+	o.read(t, func(tx *store.Tx) error {
+		all, _, err := o.ListGrants(tx, approval.Filter{Session: session}, approval.Page{})
+		for _, g := range all {
+			states[g.ID] = g.State
+		}
+		return err
+	})
+	return states
+}
+
+// good are the ids of the grants a session's main agent can use.
+func (o *office) good(t *testing.T, session string) (ids []string) {
+	t.Helper()
+	o.read(t, func(tx *store.Tx) error {
+		grants, err := o.Grants(tx, principal(session))
+		for _, g := range grants {
+			ids = append(ids, g.ID)
+		}
+		return err
+	})
+	return ids
+}
+
+// BenchmarkDesk is what asking and consuming cost inside a shared write.
+func BenchmarkDesk(b *testing.B) {
+	for name, opts := range map[string]func(testing.TB) store.Options{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		b.Run(name, func(b *testing.B) {
+			o := newOffice(b, storetest.Open(b, opts(b)))
+			forever := plenty
+			forever.PendingPerSession, forever.SessionGrantLife = 1<<20, time.Hour
+			g := o.granted(b, ask("s1", 0), forSession, forever)
+			n := 0
+			steps := map[string]func(tx *store.Tx) error{
+				"grants":  func(tx *store.Tx) error { _, err := o.Grants(tx, g.Principal); return err },
+				"consume": func(tx *store.Tx) error { _, err := o.Consume(tx, g.ID); return err },
+				"file": func(tx *store.Tx) error {
+					n++
+					r := ask("s1", n)
+					r.Principal.Agent = fmt.Sprint("agent", n/20) // as many as an agent may have waiting
+					_, _, err := o.File(tx, r, forever)
+					return err
+				},
+			}
+			for name, step := range steps {
+				b.Run(name, func(b *testing.B) {
+					o.write(b, func(tx *store.Tx) error {
+						for b.Loop() {
+							if err := step(tx); err != nil {
+								return err
+							}
+						}
+						return nil
+					})
+				})
+			}
+		})
+	}
 }

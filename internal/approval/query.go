@@ -135,8 +135,8 @@ const (
 )
 
 // Expire writes down which requests ran out of time and returns them. Call it
-// from a timer, again at once if it returns a full batch of 200; that it runs
-// late changes nothing but when people hear of it.
+// from a timer while Due says so; that it runs late changes nothing but when
+// people hear of it.
 func (d *Desk) Expire(tx *store.Tx) ([]*Request, error) {
 	now, err := tx.Now()
 	if err != nil {
@@ -147,6 +147,20 @@ func (d *Desk) Expire(tx *store.Tx) ([]*Request, error) {
 		return nil, err
 	}
 	return due, d.dropViews(tx, now)
+}
+
+// Due says whether [Desk.Expire] has something to do. It is a cheap read, so
+// that a timer need not write every time.
+func (d *Desk) Due(tx *store.Tx) (bool, error) {
+	now, err := tx.Now()
+	if err != nil {
+		return false, err
+	}
+	var n int
+	err = tx.QueryRow(`SELECT (SELECT count(*) FROM approval_request WHERE state = 'pending' AND expires <= $1)
+		+ (SELECT count(*) FROM approval_request WHERE state = 'approved' AND edit_of <> '' AND length(sealed) > 0
+			AND answered <= $2)`, keyring.Micros(now), keyring.Micros(now.Add(-viewGrace))).Scan(&n)
+	return n > 0, err
 }
 
 // dropViews drops what an approved edit kept for the agent to fetch, once the

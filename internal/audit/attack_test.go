@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,7 +17,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 )
 
-// victim is a log of 600 sequenced records, signed at 200, 400 and 600, and 5 that wait.
+// victim is a log of 330 sequenced records, signed at 110, 220 and 330, and 5 that wait.
 type victim struct {
 	store       *store.Store
 	keys        *audit.Keys
@@ -27,10 +28,10 @@ func newVictim(t testing.TB, s *store.Store) *victim {
 	v := &victim{store: s, keys: newKeys(t)}
 	q := audit.NewSequencer(audit.New(s), audit.SequencerOptions{Keys: v.keys})
 	for i := range 3 {
-		fill(t, s, i*200, (i+1)*200)
+		fill(t, s, i*110, (i+1)*110)
 		v.checkpoints = append(v.checkpoints, checkpoint(t, q))
 	}
-	fill(t, s, 600, 605)
+	fill(t, s, 330, 335)
 	return v
 }
 
@@ -50,20 +51,20 @@ func TestVerifyFinds(t *testing.T) {
 			want:   []audit.Problem{{Fault: audit.Changed, Index: 300, Node: "test", Seq: 301}},
 		},
 		"a bit of the stored hash of the last record": {
-			attack: []string{flip("hash", at(604))},
-			want:   []audit.Problem{{Fault: audit.Changed, Index: -1, Node: "test", Seq: 605}},
+			attack: []string{flip("hash", at(334))},
+			want:   []audit.Problem{{Fault: audit.Changed, Index: -1, Node: "test", Seq: 335}},
 		},
 		"a bit of the body": {
 			attack: []string{flip("body", at(17))},
 			want:   []audit.Problem{{Fault: audit.BodyChanged, Index: 17, Node: "test", Seq: 18}},
 		},
 		"a bit of the body of a record that waits": {
-			attack: []string{flip("body", at(603))},
-			want:   []audit.Problem{{Fault: audit.BodyChanged, Index: -1, Node: "test", Seq: 604}},
+			attack: []string{flip("body", at(333))},
+			want:   []audit.Problem{{Fault: audit.BodyChanged, Index: -1, Node: "test", Seq: 334}},
 		},
 		"a bit of the salt": {
-			attack: []string{flip("salt", at(599))},
-			want:   []audit.Problem{{Fault: audit.BodyChanged, Index: 599, Node: "test", Seq: 600}},
+			attack: []string{flip("salt", at(329))},
+			want:   []audit.Problem{{Fault: audit.BodyChanged, Index: 329, Node: "test", Seq: 330}},
 		},
 		"the body together with its hash": {
 			attack: []string{flip("body_hash", at(17)), flip("body", at(17))},
@@ -89,8 +90,8 @@ func TestVerifyFinds(t *testing.T) {
 			want: []audit.Problem{{Fault: audit.Missing, Index: 255, Node: "test", Seq: 256}},
 		},
 		"a waiting record removed": {
-			attack: []string{fmt.Sprintf(`DELETE FROM audit_record WHERE pos = %d`, at(602))},
-			want:   []audit.Problem{{Fault: audit.Missing, Index: -1, Node: "test", Seq: 604}},
+			attack: []string{fmt.Sprintf(`DELETE FROM audit_record WHERE pos = %d`, at(332))},
+			want:   []audit.Problem{{Fault: audit.Missing, Index: -1, Node: "test", Seq: 334}},
 		},
 		"one record inserted": {
 			attack: append(makeRoom(at(100)), insertCopy(at(99), at(100))),
@@ -108,38 +109,38 @@ func TestVerifyFinds(t *testing.T) {
 			},
 		},
 		"two distant records reordered": {
-			attack: exchange(at(40), at(350)),
+			attack: exchange(at(40), at(310)),
 			want: []audit.Problem{
 				{Fault: audit.Reordered, Index: 40, Node: "test", Seq: 41},
-				{Fault: audit.Reordered, Index: 350, Node: "test", Seq: 351},
+				{Fault: audit.Reordered, Index: 310, Node: "test", Seq: 311},
 			},
 		},
 		"the tail cut, tree and all": {
-			attack: cutTo(500),
-			want:   []audit.Problem{{Fault: audit.Cut, Index: 500}},
+			attack: cutTo(270),
+			want:   []audit.Problem{{Fault: audit.Cut, Index: 270}},
 		},
 		"the stored root swapped": {
 			attack: []string{fmt.Sprintf(`UPDATE audit_head SET root = (SELECT hash FROM audit_record WHERE pos = %d)`, at(3))},
 			want:   []audit.Problem{{Fault: audit.WrongRoot, Index: -1}},
 		},
 		"a checkpoint's root swapped": {
-			attack: []string{`UPDATE audit_checkpoint SET root = (SELECT root FROM audit_checkpoint WHERE size = 200) WHERE size = 400`},
+			attack: []string{`UPDATE audit_checkpoint SET root = (SELECT root FROM audit_checkpoint WHERE size = 110) WHERE size = 220`},
 			want:   []audit.Problem{{Fault: audit.WrongRoot, Index: -1}},
 		},
 		"a checkpoint's text swapped": {
-			attack: []string{`UPDATE audit_checkpoint SET note = (SELECT note FROM audit_checkpoint WHERE size = 200) WHERE size = 400`},
+			attack: []string{`UPDATE audit_checkpoint SET note = (SELECT note FROM audit_checkpoint WHERE size = 110) WHERE size = 220`},
 			want:   []audit.Problem{{Fault: audit.WrongRoot, Index: -1}},
 		},
 		"a bit of a checkpoint's text": {
-			attack: []string{`UPDATE audit_checkpoint SET note = CAST('x' AS ` + bytesType + `) WHERE size = 400`},
+			attack: []string{`UPDATE audit_checkpoint SET note = CAST('x' AS ` + bytesType + `) WHERE size = 220`},
 			want:   []audit.Problem{{Fault: audit.Foreign, Index: -1}},
 		},
 		"a hash in the tree": {
-			attack: []string{`UPDATE audit_subtree SET hash = (SELECT root FROM audit_head) WHERE n = 1`},
+			attack: []string{`UPDATE audit_subtree SET hash = (SELECT root FROM audit_head) WHERE n = 0`},
 			want:   []audit.Problem{{Fault: audit.IndexDamaged, Index: -1}},
 		},
 		"a time in the tree": {
-			attack: []string{`UPDATE audit_subtree SET latest = latest + 1 WHERE n = 1`},
+			attack: []string{`UPDATE audit_subtree SET latest = latest + 1 WHERE n = 0`},
 			want:   []audit.Problem{{Fault: audit.IndexDamaged, Index: -1}},
 		},
 		"records skipped by the order": {
@@ -156,8 +157,8 @@ func TestVerifyFinds(t *testing.T) {
 		"operation": "'op-1 '", "level": "'deny'", "outcome": "'refused'", "correlation": "'y'",
 	} {
 		test := tests["one record removed"]
-		test.attack = []string{fmt.Sprintf(`UPDATE audit_record SET %s = %s WHERE pos = %d`, column, value, at(520))}
-		test.want = []audit.Problem{{Fault: audit.Changed, Index: 520, Node: "test", Seq: 521}}
+		test.attack = []string{fmt.Sprintf(`UPDATE audit_record SET %s = %s WHERE pos = %d`, column, value, at(290))}
+		test.want = []audit.Problem{{Fault: audit.Changed, Index: 290, Node: "test", Seq: 291}}
 		tests["column "+column] = test
 	}
 	for name, test := range tests {
@@ -167,6 +168,9 @@ func TestVerifyFinds(t *testing.T) {
 				v := newVictim(t, s)
 				attack(t, s, translate(t, s, test.attack)...)
 				report := verify(t, s, v.keys, nil)
+				if err := report.Err(); !errors.Is(err, audit.ErrTampered) || !strings.Contains(err.Error(), string(test.want[0].Fault)) {
+					t.Errorf("the report's error is %v", err)
+				}
 				found := report.Problems[:min(len(report.Problems), len(test.want))]
 				if diff := cmp.Diff(test.want, found, cmpopts.IgnoreFields(audit.Problem{}, "ID", "Detail")); diff != "" {
 					t.Errorf("problems (-want +got):\n%s\nall: %v", diff, report.Problems)
@@ -181,18 +185,18 @@ func TestVerifyAgainstOldCheckpoint(t *testing.T) {
 	t.Parallel()
 	storetest.Both(t, func(t *testing.T, s *store.Store) {
 		v := newVictim(t, s)
-		attack(t, s, translate(t, s, append(cutTo(500), `DELETE FROM audit_checkpoint WHERE size > 500`))...)
+		attack(t, s, translate(t, s, append(cutTo(270), `DELETE FROM audit_checkpoint WHERE size > 270`))...)
 		if report := verify(t, s, v.keys, nil); !report.OK() {
 			t.Errorf("the rewritten log alone is consistent, got %v", report.Problems)
 		}
 		kept := v.checkpoints[2].Note
 		report := verify(t, s, v.keys, kept)
-		want := []audit.Problem{{Fault: audit.Cut, Index: 500}}
+		want := []audit.Problem{{Fault: audit.Cut, Index: 270}}
 		if diff := cmp.Diff(want, report.Problems, cmpopts.IgnoreFields(audit.Problem{}, "Detail")); diff != "" {
 			t.Errorf("problems (-want +got):\n%s", diff)
 		}
 		// The attacker goes on with a new tail and signs it: the same size, another root.
-		fill(t, s, 1000, 1100)
+		fill(t, s, 1000, 1060)
 		checkpoint(t, audit.NewSequencer(audit.New(s), audit.SequencerOptions{Keys: v.keys}))
 		if report := verify(t, s, v.keys, nil); !report.OK() {
 			t.Errorf("the forged tail alone is consistent, got %v", report.Problems)
@@ -202,7 +206,7 @@ func TestVerifyAgainstOldCheckpoint(t *testing.T) {
 		if diff := cmp.Diff(want, report.Problems, cmpopts.IgnoreFields(audit.Problem{}, "Detail")); diff != "" {
 			t.Errorf("problems (-want +got):\n%s", diff)
 		}
-		if !strings.Contains(report.Problems[0].Detail, "those before 400 do") {
+		if !strings.Contains(report.Problems[0].Detail, "those before 220 do") {
 			t.Errorf("the report does not narrow it down: %s", report.Problems[0])
 		}
 	})
@@ -213,12 +217,12 @@ func TestVerifyForeignCheckpoint(t *testing.T) {
 	storetest.Both(t, func(t *testing.T, s *store.Store) {
 		v := newVictim(t, s)
 		other := storetest.Open(t, storetest.SQLite(t))
-		fill(t, other, 0, 600)
+		fill(t, other, 0, 330)
 		sameKey := checkpoint(t, audit.NewSequencer(audit.New(other), audit.SequencerOptions{Keys: v.keys}))
 		otherKey := newVictim(t, storetest.Open(t, storetest.SQLite(t))).checkpoints[2]
 		for name, note := range map[string][]byte{
 			"of another log": sameKey.Note, "by another key": otherKey.Note, "nonsense": []byte("hello\n"),
-			"with another size": bytes.Replace(v.checkpoints[2].Note, []byte("\n600\n"), []byte("\n500\n"), 1),
+			"with another size": bytes.Replace(v.checkpoints[2].Note, []byte("\n330\n"), []byte("\n300\n"), 1),
 		} {
 			report := verify(t, s, v.keys, note)
 			if len(report.Problems) != 1 || report.Problems[0].Fault != audit.Foreign {
@@ -255,9 +259,9 @@ func TestVerifyExportFinds(t *testing.T) {
 		"a body":   {edit(record(9), `\"n\":9`, `\"n\":8`), audit.Problem{Fault: audit.BodyChanged, Index: 9}},
 		"a removed record": {func(l []string) []string { return append(l[:record(9)], l[record(10):]...) },
 			audit.Problem{Fault: audit.Missing, Index: 9}},
-		"a removed tail": {func(l []string) []string { return l[:record(450)] }, audit.Problem{Fault: audit.IndexDamaged, Index: -1}},
+		"a removed tail": {func(l []string) []string { return l[:record(250)] }, audit.Problem{Fault: audit.IndexDamaged, Index: -1}},
 		"a removed tail with a new header": {func(l []string) []string {
-			return edit(0, `"size":600`, `"size":450`)(l[:record(450)])
+			return edit(0, `"size":330`, `"size":250`)(l[:record(250)])
 		}, audit.Problem{Fault: audit.WrongRoot, Index: -1}},
 		"two reordered": {func(l []string) []string {
 			l[record(9)], l[record(10)] = l[record(10)], l[record(9)]

@@ -125,6 +125,9 @@ func TestVerifyGood(t *testing.T) {
 		if diff := cmp.Diff(want, report); diff != "" {
 			t.Errorf("report (-want +got):\n%s", diff)
 		}
+		if err := report.Err(); err != nil {
+			t.Errorf("the report's error is %v", err)
+		}
 	})
 }
 

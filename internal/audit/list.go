@@ -25,7 +25,7 @@ type Filter struct {
 }
 
 // Page is a part of a list, newest record first. Next is the cursor of the page after it, empty at the end. Records
-// come without their bodies; Get has them.
+// come without their bodies and hashes; Get has them.
 type Page struct {
 	Records []*Record
 	Next    string
@@ -214,7 +214,7 @@ func (s *search) take(r *Record) {
 
 // findCall is quick by nature: a call has few records, and an index of its own.
 func (s *search) findCall() ([]*Record, error) {
-	records, err := readRecords(s.tx, "", leanColumns, `call_id = $1 AND call_id <> ''`, s.filter.CallID)
+	records, err := readRecords(s.tx, "", lean, `call_id = $1 AND call_id <> ''`, s.filter.CallID)
 	if err != nil {
 		return nil, err
 	}
@@ -326,5 +326,5 @@ func (s *search) rows(from, to int64, limit int) ([]*Record, error) {
 		add("time <", s.filter.Until.UnixMicro())
 	}
 	args = append(args, limit)
-	return readRecords(s.tx, "", leanColumns, fmt.Sprintf("%s ORDER BY pos DESC LIMIT $%d", where, len(args)), args...)
+	return readRecords(s.tx, "", lean, fmt.Sprintf("%s ORDER BY pos DESC LIMIT CAST($%d AS BIGINT)", where, len(args)), args...)
 }

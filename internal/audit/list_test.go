@@ -119,7 +119,7 @@ func TestList(t *testing.T) {
 			all = append(all, fill(t, s, len(all), size)...)
 			checkpoint(t, q)
 			if size > 0 {
-				checkLists(t, log, all, 25)
+				checkLists(t, log, all, 10)
 			}
 		}
 		all = append(all, fill(t, s, len(all), len(all)+30)...) // some that have no index yet
@@ -152,7 +152,7 @@ func TestListLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	checkLists(t, log, all, 25)
+	checkLists(t, log, all, 10)
 }
 
 // A list that is being read stays whole while records get their indexes and others arrive.

@@ -2,8 +2,10 @@ package audit
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -21,12 +23,25 @@ type Log struct {
 // New returns the log in the store.
 func New(s *store.Store) *Log { return &Log{store: s, sets: newSetCache()} }
 
+// detail is how much of a record is read: that many of its columns, from the first on.
+type detail int
+
 const (
-	// leanColumns is everything but the payload.
-	leanColumns = `pos, time, kind, call_id, principal, session, surface, operation, level, outcome, correlation,
-		body_hash, hash`
-	allColumns = leanColumns + `, salt, body`
+	lean   detail = 11 // what a list shows
+	hashed detail = 12 // what the sequencer needs as well
+	whole  detail = 15
 )
+
+// columns are those of the table.
+var columns = [whole]string{"pos", "time", "kind", "call_id", "principal", "session", "surface", "operation", "level",
+	"outcome", "correlation", "hash", "body_hash", "salt", "body"}
+
+// selectRecords is the beginning of a query, for each detail.
+var selectRecords = map[detail]string{
+	lean:   "SELECT " + strings.Join(columns[:lean], ", ") + " FROM audit_record WHERE ",
+	hashed: "SELECT " + strings.Join(columns[:hashed], ", ") + " FROM audit_record WHERE ",
+	whole:  "SELECT " + strings.Join(columns[:whole], ", ") + " FROM audit_record WHERE ",
+}
 
 // Get returns the record with the identifier.
 func (l *Log) Get(ctx context.Context, id string) (*Record, error) {
@@ -74,46 +89,51 @@ func readNodes(tx *store.Tx) ([]node, error) {
 }
 
 // readRecords reads the records of one node, unsequenced as far as the caller is told.
-func readRecords(tx *store.Tx, nodeName, columns, where string, args ...any) ([]*Record, error) {
-	return store.All(tx, func(rows *store.Rows) (*Record, error) {
-		r, err := scanRecord(rows, columns == allColumns)
-		if err == nil {
-			r.Node = nodeName
-		}
-		return r, err
-	}, `SELECT `+columns+` FROM audit_record WHERE `+where, args...)
+func readRecords(tx *store.Tx, nodeName string, d detail, where string, args ...any) ([]*Record, error) {
+	sc := newScanner(nodeName, d)
+	return store.All(tx, sc.scan, selectRecords[d]+where, args...)
 }
 
-// scanRecord reads a row of leanColumns or, with its payload, of allColumns.
-func scanRecord(rows *store.Rows, payload bool) (*Record, error) {
-	r := &Record{Index: Unsequenced}
-	var micros int64
-	var bodyHash, hash []byte
-	dest := []any{&r.pos, &micros, &r.Kind, &r.CallID, &r.Principal, &r.Session, &r.Surface, &r.Operation, &r.Level,
-		&r.Outcome, &r.Correlation, &bodyHash, &hash}
-	if payload {
-		dest = append(dest, &r.salt, &r.Body)
-	}
-	if err := rows.Scan(dest...); err != nil {
+// scanner turns rows into records. What a row is scanned into is made once and copied, since lists are read often.
+type scanner struct {
+	detail         detail
+	r              Record
+	micros         int64
+	hash, bodyHash sql.RawBytes
+	dest           [whole]any
+}
+
+func newScanner(nodeName string, d detail) *scanner {
+	sc := &scanner{detail: d, r: Record{Node: nodeName, Index: Unsequenced}}
+	r := &sc.r
+	sc.dest = [whole]any{&r.pos, &sc.micros, &r.Kind, &r.CallID, &r.Principal, &r.Session, &r.Surface, &r.Operation,
+		&r.Level, &r.Outcome, &r.Correlation, &sc.hash, &sc.bodyHash, &r.salt, &r.Body}
+	return sc
+}
+
+func (sc *scanner) scan(rows *store.Rows) (*Record, error) {
+	if err := rows.Scan(sc.dest[:sc.detail]...); err != nil {
 		return nil, err
 	}
-	r.Time = time.UnixMicro(micros).UTC()
+	r := new(Record)
+	*r = sc.r
+	r.Time = time.UnixMicro(sc.micros).UTC()
 	r.Seq = seqOf(r.pos)
-	r.ID = makeID(micros, r.pos)
-	if payload {
-		r.Dropped = r.salt == nil
-	}
+	r.ID = makeID(sc.micros, r.pos)
 	var err error
-	if r.BodyHash, err = toHash(bodyHash); err != nil {
-		return nil, err
+	if sc.detail >= hashed {
+		r.Hash, err = toHash(sc.hash)
 	}
-	r.Hash, err = toHash(hash)
+	if sc.detail == whole && err == nil {
+		r.Dropped = r.salt == nil
+		r.BodyHash, err = toHash(sc.bodyHash)
+	}
 	return r, err
 }
 
 // readAnywhere reads records with their payload, nodes' names and indexes.
 func readAnywhere(tx *store.Tx, where string, args ...any) ([]*Record, error) {
-	records, err := readRecords(tx, "", allColumns, where, args...)
+	records, err := readRecords(tx, "", whole, where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +184,7 @@ func readIndexes(tx *store.Tx, from, to int64) ([]*Record, error) {
 	}
 	var all []*Record
 	for _, run := range runs {
-		records, err := readRecords(tx, "", allColumns, `pos >= $1 AND pos < $2 ORDER BY pos`, run.pos, run.pos+run.size)
+		records, err := readRecords(tx, "", whole, `pos >= $1 AND pos < $2 ORDER BY pos`, run.pos, run.pos+run.size)
 		if err != nil {
 			return nil, err
 		}

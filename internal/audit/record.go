@@ -123,7 +123,9 @@ func makeID(micros, pos int64) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(micros))
 	binary.BigEndian.PutUint64(b[8:], uint64(pos))
-	return idEncoding.EncodeToString(b[:])
+	var text [26]byte
+	idEncoding.Encode(text[:], b[:])
+	return string(text[:])
 }
 
 // parseID is the reverse of makeID.

@@ -70,7 +70,7 @@ func (l *Log) dropSome(ctx context.Context, from int64, before time.Time) (dropp
 		positions, err := store.All(tx, func(rows *store.Rows) (pos int64, err error) {
 			err = rows.Scan(&pos)
 			return pos, err
-		}, `SELECT pos FROM audit_record WHERE pos > $1 ORDER BY pos LIMIT $2`, from, dropBatch)
+		}, `SELECT pos FROM audit_record WHERE pos > $1 ORDER BY pos LIMIT CAST($2 AS BIGINT)`, from, dropBatch)
 		if err != nil {
 			return err
 		}

@@ -90,7 +90,7 @@ func (s *search) fetch() error {
 		pos := at.pos + indexes[i] - at.first
 		args[i], index[pos] = pos, indexes[i]
 	}
-	records, err := readRecords(s.tx, "", leanColumns, fetchWhere, args...)
+	records, err := readRecords(s.tx, "", lean, fetchWhere, args...)
 	if err != nil {
 		return err
 	}

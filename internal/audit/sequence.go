@@ -193,7 +193,7 @@ func unsequenced(tx *store.Tx, limit int) ([]*Record, error) {
 	}
 	var queues [][]*Record
 	for _, n := range nodes {
-		records, err := readRecords(tx, n.name, leanColumns, `pos > $1 AND pos < $2 ORDER BY pos LIMIT $3`,
+		records, err := readRecords(tx, n.name, hashed, `pos > $1 AND pos < $2 ORDER BY pos LIMIT CAST($3 AS BIGINT)`,
 			position(n.no, n.sequenced), position(n.no+1, 0), limit)
 		if err != nil {
 			return nil, err

@@ -69,23 +69,23 @@ func TestSequencerRefusesRewrittenHistory(t *testing.T) {
 	t.Parallel()
 	for name, attacks := range map[string][]string{
 		"a hash in the tree changed": {`UPDATE audit_subtree SET hash = (SELECT root FROM audit_head)`, `UPDATE audit_head SET lag = lag + 1`},
-		"the tail cut":               cutTo(500),
-		"a waiting record removed":   {fmt.Sprintf(`DELETE FROM audit_record WHERE pos = %d`, at(601))},
+		"the tail cut":               cutTo(270),
+		"a waiting record removed":   {fmt.Sprintf(`DELETE FROM audit_record WHERE pos = %d`, at(331))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.Both(t, func(t *testing.T, s *store.Store) {
 				keys := newKeys(t)
 				q := audit.NewSequencer(audit.New(s), audit.SequencerOptions{Keys: keys})
-				fill(t, s, 0, 600)
+				fill(t, s, 0, 330)
 				checkpoint(t, q)
-				fill(t, s, 600, 605)
+				fill(t, s, 330, 335)
 				attack(t, s, translate(t, s, attacks)...)
 				if _, err := q.Checkpoint(t.Context()); !errors.Is(err, audit.ErrTampered) {
 					t.Errorf("got %v, want ErrTampered", err)
 				}
 				c, err := audit.New(s).Latest(t.Context())
-				if err != nil || c.Size != 600 {
+				if err != nil || c.Size != 330 {
 					t.Errorf("the newest checkpoint has size %d; %v", c.Size, err)
 				}
 			})

@@ -23,7 +23,6 @@ const (
 	Cut          Fault = "cut"           // the log ends before a checkpoint does
 	WrongRoot    Fault = "wrong root"    // the records do not hash to the root that was signed or stored
 	Foreign      Fault = "foreign"       // a checkpoint is not signed by the key, or belongs to another log
-	Unreadable   Fault = "unreadable"    // something is not in the form it must have
 	IndexDamaged Fault = "index damaged" // the tables that order records or find them do not fit the records
 )
 

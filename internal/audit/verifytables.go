@@ -183,7 +183,7 @@ func (t *tableCheck) batch(tx *store.Tx, from, to int64) error {
 // run judges the records of one run, and notes those that are not there.
 func (t *tableCheck) run(tx *store.Tx, run run) error {
 	name := t.names[nodeOf(run.pos)]
-	records, err := readRecords(tx, name, allColumns, `pos >= $1 AND pos < $2 ORDER BY pos`, run.pos, run.pos+run.size)
+	records, err := readRecords(tx, name, whole, `pos >= $1 AND pos < $2 ORDER BY pos`, run.pos, run.pos+run.size)
 	if err != nil {
 		return err
 	}
@@ -283,7 +283,7 @@ func (t *tableCheck) rest(ctx context.Context) error {
 		for more := true; more; {
 			var records []*Record
 			err := t.store.Read(ctx, func(tx *store.Tx) (err error) {
-				records, err = readRecords(tx, n.name, allColumns, `pos >= $1 AND pos < $2 ORDER BY pos LIMIT $3`,
+				records, err = readRecords(tx, n.name, whole, `pos >= $1 AND pos < $2 ORDER BY pos LIMIT CAST($3 AS BIGINT)`,
 					position(n.no, chain.next), position(n.no+1, 0), verifyBatch)
 				return err
 			})

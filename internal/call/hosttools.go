@@ -2,6 +2,8 @@ package call
 
 import (
 	"bytes"
+	"iter"
+	"maps"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -42,6 +44,18 @@ var hostTools = map[string]string{
 	"TodoWrite": OpNote, "TodoRead": OpNote, "update_plan": OpNote, "write_todos": OpNote, "TaskCreate": OpNote, "TaskUpdate": OpNote,
 	"TaskGet": OpNote, "TaskList": OpNote, "AskUserQuestion": OpNote, "EnterPlanMode": OpNote, "ExitPlanMode": OpNote, "think": OpNote,
 }
+
+// FoldTool returns the canonical operation that a host's tool is called by, or
+// the name itself if it is not the name of such a tool.
+func FoldTool(name string) string {
+	if op, ok := hostTools[name]; ok {
+		return op
+	}
+	return name
+}
+
+// HostTools yields the names of hosts' tools with their operations.
+func HostTools() iter.Seq2[string, string] { return maps.All(hostTools) }
 
 // noteFields are arguments without effect: free text that a model words anew
 // at every try. They move to the note, so that a retry matches its approval.

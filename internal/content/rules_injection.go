@@ -162,7 +162,7 @@ func imageLeak(text string, s, e int) (int, int, Severity) {
 	if slot < 0 {
 		slot = strings.Index(strings.ToLower(address), "%7b")
 	}
-	if slot < 0 || strings.IndexAny(address[:slot], "?&") < 0 && !strings.HasSuffix(address[:slot], "=") {
+	if slot < 0 || !strings.ContainsAny(address[:slot], "?&") && !strings.HasSuffix(address[:slot], "=") {
 		return 0, 0, 0
 	}
 	return s, e + mid + end, Medium

@@ -333,14 +333,8 @@ func (d *daemon) watchState(ctx context.Context) error {
 // expiry itself is judged wherever a request is used.
 func (d *daemon) expire(ctx context.Context) error {
 	due := false
-	err := d.store.Read(ctx, func(tx *store.Tx) error {
-		now, err := tx.Now()
-		if err != nil {
-			return err
-		}
-		var n int
-		err = tx.QueryRow(`SELECT count(*) FROM approval_request WHERE state = 'pending' AND expires <= $1`, keyring.Micros(now)).Scan(&n)
-		due = n > 0
+	err := d.store.Read(ctx, func(tx *store.Tx) (err error) {
+		due, err = d.desk.Due(tx)
 		return err
 	})
 	if err != nil || !due {

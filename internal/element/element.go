@@ -66,6 +66,10 @@ func Compile(elements []Element) *Set {
 	s := &Set{ballots: make(map[key]call.Ballot)}
 	for i := range elements {
 		e := &elements[i]
+		if bad := e.Lists.malformed(); bad != "" && e.Quarantine == "" {
+			// It matches nothing: a deny that does not would be left out.
+			e.Quarantine = fmt.Sprintf("the entry %q is not a pattern", bad)
+		}
 		s.ids = append(s.ids, e.ID())
 		s.types = s.types || len(e.Scope.AllowedTypes)+len(e.Scope.BlockedTypes) > 0
 		if _, ok := matchList(e.Lists.Deny, freezeMarker, nil); ok {

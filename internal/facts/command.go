@@ -94,12 +94,24 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 		x.commandHost(e.Host, at)
 	case shell.KindExecute:
 		x.need(call.ProcExec, c.Program, at)
+		x.script(e)
 	case shell.KindPrivilege, shell.KindOutside:
 		x.facts.Outside = true
 		x.need(call.ProcExec, "", at)
 	case shell.KindBypass:
 		x.self(at.Where, "it starts an agent with its checks off; dispatch it through the gate instead")
 	case shell.KindUnknown:
+	}
+}
+
+// script looks at a file whose content is run: an approval of the command is
+// one of what was in it.
+func (x *extractor) script(e *shell.Effect) {
+	if !e.Path.Known || e.Path.Glob || e.Path.Value == "" || e.Path.Scope == shell.ScopeRemote {
+		return
+	}
+	if real, problem := x.resolve(e.Path.Value); problem == "" {
+		x.look(real)
 	}
 }
 

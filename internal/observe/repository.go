@@ -1,7 +1,6 @@
 package observe
 
 import (
-	"bufio"
 	"errors"
 	"io/fs"
 	"os"
@@ -24,56 +23,99 @@ func (v *view) Repository(dir string) shell.Repository {
 }
 
 func (v *view) readRepository(dir string) shell.Repository {
-	gitDir, found, err := findGitDir(dir)
+	dirs, err := gitDirs(dir)
 	if err != nil {
 		return shell.Repository{}
 	}
-	if !found {
-		return shell.Repository{Known: true}
-	}
-	common := commonDir(gitDir)
 	r := shell.Repository{Known: true}
-	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(gitDir, "config.worktree")} {
-		v.read[file] = true
-		settings, err := readGitConfig(file)
-		if err != nil {
-			return shell.Repository{}
+	for _, gitDir := range dirs {
+		common := commonDir(gitDir)
+		for _, file := range []string{filepath.Join(common, "config"), filepath.Join(gitDir, "config.worktree")} {
+			v.read[file] = true
+			settings, err := readGitConfig(file)
+			if err != nil {
+				return shell.Repository{}
+			}
+			r.Settings = append(r.Settings, settings...)
 		}
-		r.Settings = append(r.Settings, settings...)
-	}
-	if hasHooks(filepath.Join(common, "hooks")) {
-		r.Settings = append(r.Settings, shell.Setting{Key: "hooks", Value: filepath.Join(common, "hooks")})
+		r.Settings = append(r.Settings, hookSettings(filepath.Join(common, "hooks"))...)
 	}
 	return r
 }
 
-// findGitDir finds the repository that a directory is in.
-func findGitDir(dir string) (gitDir string, found bool, err error) {
+// gitDirs finds the repository that a directory is in, as git does: the
+// nearest .git up the tree, or a directory that is itself a bare repository.
+// Git passes over a .git that is no repository; it is on the list too, as are
+// those above it, because versions of git differ in what they take for one.
+func gitDirs(dir string) (list []string, err error) {
 	for d := dir; ; d = filepath.Dir(d) {
-		path := filepath.Join(d, ".git")
-		info, err := os.Lstat(path)
-		switch {
-		case err == nil && info.IsDir():
-			return path, true, nil
-		case err == nil && info.Mode().IsRegular():
-			// A worktree or submodule: the file names the directory.
-			data, err := os.ReadFile(path)
-			target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
-			if err != nil || !ok {
-				return "", false, errors.New("a .git file that names no directory")
+		gitDir, found, err := dotGit(d)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			list = append(list, gitDir)
+			if isRepository(gitDir) {
+				return list, nil
 			}
-			target = strings.TrimSpace(target)
-			if !filepath.IsAbs(target) {
-				target = filepath.Join(d, target)
-			}
-			return target, true, nil
-		case err == nil || !errors.Is(err, fs.ErrNotExist):
-			return "", false, errors.New("a .git that cannot be read")
+		}
+		if isRepository(d) {
+			return append(list, d), nil
 		}
 		if d == filepath.Dir(d) {
-			return "", false, nil
+			return list, nil
 		}
 	}
+}
+
+// dotGit returns where the .git of a directory is, if it has one.
+func dotGit(dir string) (gitDir string, found bool, err error) {
+	path := filepath.Join(dir, ".git")
+	info, err := os.Stat(path) // git follows links too
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", false, nil
+	case err == nil && info.IsDir():
+		return path, true, nil
+	case err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig:
+		return "", false, errors.New("a .git that cannot be read")
+	}
+	// A worktree or submodule: the file names the directory.
+	data, err := os.ReadFile(path)
+	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
+	if err != nil || !ok {
+		return "", false, errors.New("a .git file that names no directory")
+	}
+	target = strings.TrimSpace(target)
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(dir, target)
+	}
+	return target, true, nil
+}
+
+// isRepository says whether git takes a directory for a repository: it has a
+// head, objects and refs.
+func isRepository(dir string) bool {
+	common := commonDir(dir)
+	for _, name := range []string{"objects", "refs"} {
+		if info, err := os.Stat(filepath.Join(common, name)); err != nil || !info.IsDir() {
+			return false
+		}
+	}
+	head := filepath.Join(dir, "HEAD")
+	if target, err := os.Readlink(head); err == nil {
+		return strings.HasPrefix(target, "refs/")
+	}
+	data, err := os.ReadFile(head)
+	if err != nil {
+		return false
+	}
+	text := strings.TrimSpace(string(data))
+	if ref, ok := strings.CutPrefix(text, "ref:"); ok {
+		return strings.HasPrefix(strings.TrimSpace(ref), "refs/")
+	}
+	digits := strings.Trim(text, "0123456789abcdefABCDEF")
+	return digits == "" && (len(text) == 40 || len(text) == 64)
 }
 
 // commonDir is the directory that worktrees share their settings in.
@@ -99,6 +141,10 @@ var runsPrograms = map[string]bool{
 	"credential.*.helper": true, "remote.*.uploadpack": true, "remote.*.receivepack": true, "remote.*.vcs": true, "remote.*.proxy": true,
 	"url.*.insteadof": true, "url.*.pushinsteadof": true, "include.path": true, "includeif.*.path": true, "log.showsignature": true,
 	"uploadpack.packobjectshook": true, "interactive.difffilter": true, "tar.*.command": true, "ssh.variant": true,
+	"core.alternaterefscommand": true, "init.templatedir": true, "submodule.*.update": true, "protocol.allow": true,
+	"protocol.*.allow": true, "gpg.*.defaultkeycommand": true, "gc.recentobjectshook": true, "trailer.*.command": true,
+	"trailer.*.cmd": true, "difftool.*.cmd": true, "difftool.*.path": true, "mergetool.*.cmd": true, "mergetool.*.path": true,
+	"hook.*.command": true,
 }
 
 // runnable says whether a setting makes git run something.
@@ -113,79 +159,34 @@ func runnable(section, name, key string) bool {
 	return runsPrograms[section+"."+key]
 }
 
-// maxConfig is the largest configuration that is read.
-const maxConfig = 1 << 20
-
-// readGitConfig lists the settings of a file that make git run something. A
-// missing file sets nothing.
-func readGitConfig(file string) ([]shell.Setting, error) {
-	info, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil || info.Size() > maxConfig {
-		return nil, errors.New("a configuration that cannot be read")
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var out []shell.Setting
-	var section, name string
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, maxConfig)
-	for lines.Scan() {
-		line := strings.TrimSpace(lines.Text())
-		for strings.HasPrefix(line, "[") {
-			// A setting may stand on the line of its section.
-			head, rest, ok := strings.Cut(line[1:], "]")
-			if !ok {
-				return nil, errors.New("a section without an end")
-			}
-			section, name = splitSection(head)
-			line = strings.TrimSpace(rest)
-		}
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		key = strings.ToLower(strings.TrimSpace(key))
-		if runnable(section, name, key) {
-			out = append(out, shell.Setting{Key: joinKey(section, name, key), Value: strings.TrimSpace(value)})
-		}
-	}
-	return out, lines.Err()
-}
-
-// splitSection reads [section "name"] and the old [section.name].
-func splitSection(head string) (section, name string) {
-	section, name, quoted := strings.Cut(head, `"`)
-	if quoted {
-		return strings.ToLower(strings.TrimSpace(section)), strings.TrimSuffix(strings.TrimSpace(name), `"`)
-	}
-	section, name, _ = strings.Cut(strings.TrimSpace(head), ".")
-	return strings.ToLower(section), name
-}
-
 func joinKey(section, name, key string) string {
-	if name == "" {
+	switch {
+	case section == "":
+		return key // git ignores what stands outside of a section
+	case name == "":
 		return section + "." + key
 	}
 	return section + "." + name + "." + key
 }
 
-// hasHooks says whether a directory holds hooks that git would run.
-func hasHooks(dir string) bool {
+// hookSettings says whether a directory holds hooks that git would run. The
+// hook that even commands run which only look is named by itself.
+func hookSettings(dir string) (out []shell.Setting) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return []shell.Setting{{Key: "hooks", Value: dir}, {Key: "hooks.post-index-change", Value: dir}}
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !strings.HasSuffix(e.Name(), ".sample") && info.Mode()&0o111 != 0 {
-			return true
+		if err == nil && (strings.HasSuffix(e.Name(), ".sample") || info.Mode()&0o111 == 0) {
+			continue
+		}
+		if len(out) == 0 {
+			out = append(out, shell.Setting{Key: "hooks", Value: dir})
+		}
+		if e.Name() == "post-index-change" {
+			out = append(out, shell.Setting{Key: "hooks.post-index-change", Value: dir})
 		}
 	}
-	return false
+	return out
 }

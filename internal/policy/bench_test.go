@@ -26,11 +26,11 @@ func autoCalls(tb testing.TB) map[string]*policy.Input {
 			Workspace: "/w", Class: "safe", Commands: []string{"git log", "head"},
 			Needs: []call.Need{
 				{Capability: call.ProcExec, Scope: "/usr/bin/git log"}, {Capability: call.ProcExec, Scope: "/usr/bin/head"},
-				{Capability: call.FSRead, Scope: "/w/.git/**", Inside: true}, {Capability: call.FSRead, Scope: "/w/src/a.go", Inside: true},
+				{Capability: call.FSRead, Scope: "./.git/**", Inside: true}, {Capability: call.FSRead, Scope: "/w/src/a.go", Inside: true},
 			},
 		}),
 		"file read": input(call.Call{Kind: call.External, Operation: "Read", Dir: "/w"}, facts.Facts{
-			Workspace: "/w", Needs: []call.Need{{Capability: call.FSRead, Scope: "/w/src/a.go", Inside: true}},
+			Workspace: "/w", Needs: []call.Need{{Capability: call.FSRead, Scope: "./src/a.go", Inside: true}},
 		}),
 	}
 }

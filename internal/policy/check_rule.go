@@ -72,7 +72,7 @@ func (c *checker) example(path string, r *rule, text string, want bool) {
 // says: a command, else a path, a host or an operation.
 func (r *rule) tries(example string) (bool, error) {
 	only := *r
-	in := &Input{Call: &call.Call{Operation: example}, Facts: &facts.Facts{Workspace: checkWorkspace}}
+	in := &Input{Call: &call.Call{Operation: call.FoldTool(example)}, Facts: &facts.Facts{Workspace: checkWorkspace}}
 	if r.command != nil || r.path != nil || r.host != nil {
 		only.operation = nil
 	}

@@ -91,7 +91,8 @@ type CapabilityDef struct {
 // matches; see [Snapshot.Decide] for what it can lower.
 type Rule struct {
 	Name string `toml:"name" json:"name" jsonschema:"What the rule is called in votes and records."`
-	// Operation is a glob over operation or tool names; "" is any.
+	// Operation is a glob over operation or tool names; "" is any. The names
+	// that hosts have for the same tool (Edit, edit_file) are one.
 	Operation string `toml:"operation,omitempty" json:"operation,omitempty" jsonschema:"A glob over tool names, such as mcp__github__*."`
 	// Command is a glob over the text of each simple command; a star stands
 	// for any text, slashes and spaces included.

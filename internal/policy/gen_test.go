@@ -18,7 +18,7 @@ import (
 // a policy can go wrong need a pattern and a call that meet.
 var (
 	levels   = []call.Level{call.Deny, call.ConfirmSingleUse, call.ConfirmSession, call.AutoApprove}
-	opGlobs  = []string{"Bash", "Read", "mcp__*", "mcp__github__push", "*", "?ash"}
+	opGlobs  = []string{"Bash", "shell", "Read", "file.*", "mcp__*", "mcp__github__push", "*", "?ash", "Re*"}
 	cmdGlobs = []string{"git push*", "git *", "git push --force", "rm *", "*", "make", "git push"}
 	pathGlob = []string{
 		"./**", "./src/**", "./src/*.go", "./src/[ab].go", "./.env", ".", "./{src,test}/**", "./src/**/a.go",
@@ -32,7 +32,7 @@ var (
 	textGlob = []string{"**/.env", "TOKEN", "*", "./secret/**"}
 	names    = []string{"fs.read", "fs.write", "fs.delete", "net.egress", "proc.exec", "data.user", "secrets.access", "data.attachment"}
 
-	operations = []string{"Bash", "Read", "mcp__github__push", "mcp__x__y", "WebFetch"}
+	operations = []string{"shell", "file.read", "mcp__github__push", "mcp__x__y", "web.fetch"}
 	commands   = []string{"git push --force", "git push", "git status", "rm -rf build", "make", "ls"}
 	paths      = []string{
 		"", "/w/src/a.go", "/w/src/b.go", "/w/src/deep/a.go", "./src/a.go", "./.env", "/w/.env", "/w/sub/.ENV", "/w", "/w/src", "/w/src/**", "/w/**", "./**", "./src/**",
@@ -46,6 +46,23 @@ var (
 	texts    = []string{"", "TOKEN", "/w/secret/x", "/w/.env", "./secret/**", "other"}
 )
 
+// pools are what patterns are drawn from.
+type pools struct{ ops, cmds, paths, hosts, execs, texts, names []string }
+
+var allPools = pools{opGlobs, cmdGlobs, pathGlob, hostGlob, execGlob, textGlob, names}
+
+// drawPools picks a few patterns of each sort, so that two files that are
+// drawn from them speak about the same things.
+func drawPools(t *rapid.T) pools {
+	few := func(from []string, label string) []string {
+		return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 1, 3, rapid.ID).Draw(t, label)
+	}
+	return pools{
+		few(opGlobs, "operations"), few(cmdGlobs, "commands"), few(pathGlob, "paths"), few(hostGlob, "hosts"),
+		few(execGlob, "programs"), few(textGlob, "texts"), few(names, "capabilities"),
+	}
+}
+
 func drawLevel(t *rapid.T, label string) call.Level { return rapid.SampledFrom(levels).Draw(t, label) }
 
 func maybe(t *rapid.T, from []string, label string) string {
@@ -55,47 +72,49 @@ func maybe(t *rapid.T, from []string, label string) string {
 	return ""
 }
 
-func drawRule(t *rapid.T, name string) policy.Rule {
+func drawRule(t *rapid.T, name string) policy.Rule { return allPools.rule(t, name) }
+
+func (p pools) rule(t *rapid.T, name string) policy.Rule {
 	r := policy.Rule{
 		Name: name, Reason: "because", Level: drawLevel(t, "level"),
-		Operation: maybe(t, opGlobs, "operation"), Command: maybe(t, cmdGlobs, "command"),
-		Path: maybe(t, pathGlob, "path"), Host: maybe(t, hostGlob, "host"),
+		Operation: maybe(t, p.ops, "operation"), Command: maybe(t, p.cmds, "command"),
+		Path: maybe(t, p.paths, "path"), Host: maybe(t, p.hosts, "host"),
 	}
 	if r.Operation+r.Command+r.Path+r.Host == "" {
-		r.Command = rapid.SampledFrom(cmdGlobs).Draw(t, "command")
+		r.Command = rapid.SampledFrom(p.cmds).Draw(t, "command")
 	}
 	return r
 }
 
-func drawEntry(t *rapid.T) string {
-	name := rapid.SampledFrom(names).Draw(t, "capability")
-	if rapid.Bool().Draw(t, "plain") {
+func (p pools) entry(t *rapid.T) string {
+	name := rapid.SampledFrom(p.names).Draw(t, "capability")
+	if rapid.IntRange(0, 2).Draw(t, "plain") == 0 {
 		return name
 	}
-	pool := textGlob
+	pool := p.texts
 	switch name {
 	case "fs.read", "fs.write", "fs.delete":
-		pool = pathGlob
+		pool = p.paths
 	case "net.egress":
-		pool = hostGlob
+		pool = p.hosts
 	case "proc.exec":
-		pool = execGlob
+		pool = p.execs
 	}
 	return name + ":" + rapid.SampledFrom(pool).Draw(t, "scope")
 }
 
-func drawProfile(t *rapid.T) policy.Profile {
-	p := policy.Profile{
+func (p pools) profile(t *rapid.T) policy.Profile {
+	prof := policy.Profile{
 		Base:         rapid.SampledFrom([]string{"", "supervised", "supervised", "autonomous"}).Draw(t, "base"),
 		Capabilities: make(map[string]call.Level), Classes: make(map[string]call.Level),
 	}
 	for range rapid.IntRange(0, 6).Draw(t, "entries") {
-		p.Capabilities[drawEntry(t)] = drawLevel(t, "level")
+		prof.Capabilities[p.entry(t)] = drawLevel(t, "level")
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "classes") {
-		p.Classes[rapid.SampledFrom(policy.Classes()).Draw(t, "class")] = drawLevel(t, "level")
+		prof.Classes[rapid.SampledFrom(policy.Classes()).Draw(t, "class")] = drawLevel(t, "level")
 	}
-	return p
+	return prof
 }
 
 func draws[T any](t *rapid.T, from []T, label string) *T {
@@ -107,15 +126,17 @@ func draws[T any](t *rapid.T, from []T, label string) *T {
 }
 
 // drawFile draws a whole policy file.
-func drawFile(t *rapid.T) *policy.File {
+func drawFile(t *rapid.T) *policy.File { return allPools.file(t) }
+
+func (p pools) file(t *rapid.T) *policy.File {
 	f := &policy.File{Version: 1}
 	f.Capabilities = map[string]policy.CapabilityDef{"data.attachment": {Sentence: "read attachments"}}
-	f.Profiles = map[string]policy.Profile{"mine": drawProfile(t)}
+	f.Profiles = map[string]policy.Profile{"mine": p.profile(t)}
 	f.Profile = rapid.SampledFrom([]string{"", "supervised", "autonomous", "mine", "mine", "mine"}).Draw(t, "profile")
 	f.Isolation = rapid.SampledFrom([]string{"", "none", "container"}).Draw(t, "isolation")
 	f.Mode = rapid.SampledFrom([]string{"", "", "enforce", "observe"}).Draw(t, "mode")
 	for i := range rapid.IntRange(0, 4).Draw(t, "rules") {
-		f.Rules = append(f.Rules, drawRule(t, fmt.Sprintf("r%d", i)))
+		f.Rules = append(f.Rules, p.rule(t, fmt.Sprintf("r%d", i)))
 	}
 	f.Operations = make(map[string]call.Level)
 	for range rapid.IntRange(0, 2).Draw(t, "operations") {
@@ -131,56 +152,69 @@ func drawFile(t *rapid.T) *policy.File {
 	return f
 }
 
-// drawEdit changes a file a little, so that pairs of files are often close.
-func drawEdit(t *rapid.T, f *policy.File) *policy.File {
+// edit changes a file a little, so that pairs of files are often close.
+func (p pools) edit(t *rapid.T, f *policy.File) *policy.File {
 	g := *f
 	g.Rules, g.Operations = slices.Clone(f.Rules), maps.Clone(f.Operations)
 	mine := f.Profiles["mine"]
 	mine.Capabilities, mine.Classes = maps.Clone(mine.Capabilities), maps.Clone(mine.Classes)
 	g.Profiles = map[string]policy.Profile{"mine": mine}
-	for range rapid.IntRange(0, 3).Draw(t, "edits") {
-		switch rapid.IntRange(0, 10).Draw(t, "edit") {
-		case 0:
-			g.Rules = append(g.Rules, drawRule(t, fmt.Sprintf("n%d", len(g.Rules))))
-		case 1:
-			if len(g.Rules) > 0 {
-				i := rapid.IntRange(0, len(g.Rules)-1).Draw(t, "i")
-				g.Rules = slices.Delete(g.Rules, i, i+1)
-			}
-		case 2:
-			if len(g.Rules) > 0 {
-				r := &g.Rules[rapid.IntRange(0, len(g.Rules)-1).Draw(t, "i")]
-				r.Level = drawLevel(t, "level")
-			}
-		case 3, 4:
-			if len(g.Rules) > 0 {
-				r := &g.Rules[rapid.IntRange(0, len(g.Rules)-1).Draw(t, "i")]
-				switch {
-				case r.Path != "":
-					r.Path = rapid.SampledFrom(pathGlob).Draw(t, "path")
-				case r.Host != "":
-					r.Host = rapid.SampledFrom(hostGlob).Draw(t, "host")
-				case r.Command != "":
-					r.Command = rapid.SampledFrom(cmdGlobs).Draw(t, "command")
-				default:
-					r.Operation = rapid.SampledFrom(opGlobs).Draw(t, "operation")
-				}
-			}
-		case 5, 6:
-			mine.Capabilities[drawEntry(t)] = drawLevel(t, "level")
-		case 7:
-			if len(mine.Capabilities) > 0 {
-				delete(mine.Capabilities, rapid.SampledFrom(slices.Sorted(maps.Keys(mine.Capabilities))).Draw(t, "entry"))
-			}
-		case 8:
+	for range rapid.IntRange(1, 2).Draw(t, "edits") {
+		switch kind := rapid.IntRange(0, 9).Draw(t, "edit"); {
+		case kind == 0:
+			g.Rules = append(g.Rules, p.rule(t, fmt.Sprintf("n%d", len(g.Rules))))
+		case kind <= 3 && len(g.Rules) > 0:
+			g.Rules = p.editRules(t, g.Rules)
+		case kind <= 5:
+			mine.Capabilities[p.entry(t)] = drawLevel(t, "level")
+		case kind <= 7 && len(mine.Capabilities) > 0:
+			p.editEntries(t, mine.Capabilities)
+		case kind == 8:
 			mine.Classes[rapid.SampledFrom(policy.Classes()).Draw(t, "class")] = drawLevel(t, "level")
-		case 9:
+		default:
+			g.Profile = rapid.SampledFrom([]string{"supervised", "autonomous", "mine", "mine"}).Draw(t, "profile")
 			g.Operations["delete_element"] = call.Deny
-		case 10:
-			g.Profile = rapid.SampledFrom([]string{"supervised", "autonomous", "mine"}).Draw(t, "profile")
 		}
 	}
 	return &g
+}
+
+// editRules drops a rule, changes its level or one of its patterns.
+func (p pools) editRules(t *rapid.T, rules []policy.Rule) []policy.Rule {
+	i := rapid.IntRange(0, len(rules)-1).Draw(t, "rule")
+	r := &rules[i]
+	switch kind := rapid.IntRange(0, 6).Draw(t, "edit rule"); {
+	case kind == 0:
+		return slices.Delete(rules, i, i+1)
+	case kind == 1:
+		r.Level = drawLevel(t, "level")
+	case kind == 2:
+		r.Operation = maybe(t, p.ops, "operation")
+	case kind <= 4 && r.Path != "":
+		r.Path = rapid.SampledFrom(p.paths).Draw(t, "path")
+	case r.Host != "":
+		r.Host = rapid.SampledFrom(p.hosts).Draw(t, "host")
+	default:
+		r.Command = rapid.SampledFrom(p.cmds).Draw(t, "command")
+	}
+	if r.Operation+r.Command+r.Path+r.Host == "" {
+		r.Command = rapid.SampledFrom(p.cmds).Draw(t, "command")
+	}
+	return rules
+}
+
+// editEntries drops an entry, changes its level or moves it to another scope.
+func (p pools) editEntries(t *rapid.T, entries map[string]call.Level) {
+	entry := rapid.SampledFrom(slices.Sorted(maps.Keys(entries))).Draw(t, "entry")
+	switch level := entries[entry]; rapid.IntRange(0, 2).Draw(t, "edit entry") {
+	case 0:
+		delete(entries, entry)
+	case 1:
+		entries[entry] = drawLevel(t, "level")
+	default:
+		delete(entries, entry)
+		entries[p.entry(t)] = level
+	}
 }
 
 func drawNeed(t *rapid.T) call.Need {
@@ -281,4 +315,56 @@ func drawLayers(t *rapid.T) []policy.Layer {
 		})
 	}
 	return layers
+}
+
+// everyNeed lists a need for each capability and scope of the pools.
+func everyNeed() []call.Need {
+	var all []call.Need
+	for _, name := range names {
+		n := call.Need{Capability: call.Capability(name)}
+		pool := texts
+		switch n.Capability {
+		case call.FSRead, call.FSWrite, call.FSDelete:
+			pool = paths
+		case call.NetEgress:
+			pool = hosts
+		case call.ProcExec:
+			pool = programs
+		}
+		for _, n.Scope = range pool {
+			for _, n.Inside = range []bool{false, true} {
+				all = append(all, n)
+			}
+		}
+	}
+	return all
+}
+
+// sweep calls f with an external call for every need and every class, and for
+// every command, operation and class. What is not swept is drawn.
+func sweep(t *rapid.T, f func(*policy.Input)) {
+	classes := append(policy.Classes(), "")
+	c := &call.Call{Kind: call.External, Surface: "test", Principal: call.Principal{Agent: "a", Session: "s"}, Dir: "/w"}
+	in := &policy.Input{Call: c, Facts: &facts.Facts{}, Digest: call.Digest{1}}
+	try := func(operation, class, workspace string, commands []string, needs ...call.Need) {
+		c.Operation = operation
+		*in.Facts = facts.Facts{Class: class, Workspace: workspace, Commands: commands, Needs: needs}
+		f(in)
+	}
+	operation, workspace := rapid.SampledFrom(operations).Draw(t, "operation"), rapid.SampledFrom([]string{"/w", "/w", "/w", ""}).Draw(t, "workspace")
+	said := rapid.SliceOfN(rapid.SampledFrom(commands), 0, 2).Draw(t, "commands")
+	further := rapid.SliceOfN(rapid.Custom(drawNeed), 0, 1).Draw(t, "further need")
+	for _, n := range everyNeed() {
+		for _, class := range classes {
+			try(operation, class, workspace, said, append([]call.Need{n}, further...)...)
+		}
+	}
+	for _, operation := range operations {
+		for _, first := range commands {
+			for _, class := range classes {
+				try(operation, class, workspace, []string{first}, further...)
+				try(operation, class, workspace, append([]string{first}, said...), further...)
+			}
+		}
+	}
 }

@@ -285,7 +285,7 @@ func rulesLoosen(old, new []rule) []Change {
 
 // objectsAsMuch says whether the rule applies wherever a narrow one does.
 func (r *rule) objectsAsMuch(narrow *rule) bool {
-	return (r.operation == nil || coversText(r.spec.Operation, narrow.spec.Operation)) &&
+	return (r.operation == nil || r.coversTool(narrow)) &&
 		(r.command == nil || coversText(r.spec.Command, narrow.spec.Command)) &&
 		(r.path == nil || narrow.path != nil && objectsAsMuch(r.path, narrow.path)) &&
 		(r.host == nil || narrow.host != nil && objectsAsMuch(r.host, narrow.host))
@@ -298,9 +298,18 @@ func (r *rule) allowsAsMuch(narrow *rule) bool {
 	same := (r.operation == nil) == (narrow.operation == nil) && (r.command == nil) == (narrow.command == nil) &&
 		(r.path == nil) == (narrow.path == nil) && (r.host == nil) == (narrow.host == nil)
 	return same && (r.named || !narrow.named) && (r.literal || !narrow.literal) &&
-		(r.operation == nil || coversText(r.spec.Operation, narrow.spec.Operation)) &&
+		(r.operation == nil || r.coversTool(narrow)) &&
 		(r.command == nil || coversText(r.spec.Command, narrow.spec.Command)) &&
 		(r.path == nil || coversAsMuch(r.path, narrow.path)) && (r.host == nil || coversAsMuch(r.host, narrow.host))
+}
+
+// coversTool says whether the rule is about every operation that a narrow one
+// is about.
+func (r *rule) coversTool(narrow *rule) bool {
+	if narrow.named {
+		return r.operation(narrow.tool)
+	}
+	return coversText(r.tool, narrow.tool)
 }
 
 // coversText compares globs over text. A rule without the narrow one applies

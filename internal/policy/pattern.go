@@ -154,14 +154,39 @@ var everyPath = func() match.PathSet {
 
 // pathOf picks the reading of a target that the pattern is about.
 func (p *pattern) pathOf(t *target) (name string, known bool) {
-	if !p.inside {
-		return t.abs, t.abs != ""
+	if p.inside {
+		return t.rel, t.rel != ""
 	}
-	return t.rel, t.rel != ""
+	if t.abs == "" && t.rel != "" && t.workspace != "" {
+		t.abs = path.Clean(t.workspace + t.rel)
+	}
+	return t.abs, t.abs != ""
 }
 
+// apart says that an absolute pattern and a path of the workspace cannot have
+// anything to do with each other. It is cheap, and spares most paths being
+// spelled out.
+func (p *pattern) apart(t *target) bool {
+	return !p.inside && t.abs == "" && t.rel != "" && t.workspace != "" && !mayNest(p.root, t.workspace)
+}
+
+// mayNest reports whether one of two directories may lie in the other, on a
+// file system that ignores letter case. About other letters than ASCII it
+// does not judge.
+func mayNest(a, b string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	if a == "/" || !ascii(a) || !ascii(b) {
+		return true
+	}
+	return strings.EqualFold(a, b[:len(a)]) && (len(a) == len(b) || b[len(a)] == '/')
+}
+
+func ascii(s string) bool { return match.FormOf(s) == match.FormASCII }
+
 func (p *pattern) coversPath(t *target) bool {
-	if t.kind != kindPath || t.wide || p.inside && !t.inside {
+	if t.kind != kindPath || t.wide || p.inside && !t.inside || p.apart(t) {
 		return false
 	}
 	name, known := p.pathOf(t)
@@ -178,7 +203,7 @@ func (p *pattern) meetsPath(t *target) fit {
 	if t.wide {
 		return mayFit
 	}
-	if t.kind != kindPath {
+	if t.kind != kindPath || p.apart(t) {
 		return misses
 	}
 	name, known := p.pathOf(t)
@@ -230,9 +255,11 @@ type target struct {
 	// tree says that everything below the path is touched.
 	tree bool
 	// abs is the clean absolute path, rel the same below the workspace, which
-	// is "/" there; each is "" if it is not known or does not exist.
-	abs, rel string
-	host     match.Host
+	// is "/" there; each is "" if it is not known or does not exist. Where only
+	// rel is given, abs is spelled out when a pattern asks for it.
+	abs, rel  string
+	workspace string
+	host      match.Host
 	// text is the scope of what is neither path nor host, program its first
 	// word.
 	text, program string
@@ -263,11 +290,8 @@ func (t *target) setPath(scope, workspace string) {
 		workspace = ""
 	}
 	if name == "." || strings.HasPrefix(name, "./") {
-		t.rel = orRoot(name[1:])
+		t.rel, t.workspace = orRoot(name[1:]), workspace
 		t.wide = !clean(t.rel)
-		if workspace != "" {
-			t.abs = path.Clean(workspace + t.rel)
-		}
 		return
 	}
 	if tree {

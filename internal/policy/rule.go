@@ -13,6 +13,8 @@ type rule struct {
 	spec      Rule
 	source    string
 	mayReason string
+	// tool is the pattern over operations, folded if it names one tool.
+	tool      string
 	operation func(string) bool
 	command   func(string) bool
 	path      *pattern
@@ -50,11 +52,28 @@ func compileRule(spec Rule, source, home string) (rule, map[string]error) {
 		}
 		return p
 	}
-	r.operation, r.named = text("operation", spec.Operation)
+	r.tool = call.FoldTool(spec.Operation)
+	r.operation, r.named = text("operation", r.tool)
+	if r.operation != nil && !r.named && spec.Level != call.AutoApprove {
+		r.operation = matchTools(r.operation)
+	}
 	r.command, r.literal = text("command", spec.Command)
 	r.path = scope("path", kindPath, spec.Path)
 	r.host = scope("host", kindHost, spec.Host)
 	return r, errs
+}
+
+// matchTools makes a glob of a rule that objects match an operation by the
+// name of any host's tool that is folded into it: a call no longer knows by
+// which of them it came, and "Web*" is meant to hold WebFetch.
+func matchTools(glob func(string) bool) func(string) bool {
+	folded := make(map[string]bool)
+	for tool, op := range call.HostTools() {
+		if glob(tool) {
+			folded[op] = true
+		}
+	}
+	return func(operation string) bool { return folded[operation] || glob(operation) }
 }
 
 // objects says how well a rule that denies or asks fits a call: each of its

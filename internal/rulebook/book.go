@@ -51,8 +51,9 @@ type Book struct {
 	turn sync.Mutex
 
 	mu       sync.Mutex
-	force    *edition // what is in force
-	staged   *edition // what would loosen, and waits for an approver
+	force    *edition    // what is in force
+	head     call.Digest // what all nodes agreed on when force was loaded
+	staged   *edition    // what would loosen, and waits for an approver
 	since    time.Time
 	broken   []string
 	trusted  map[call.Digest]bool
@@ -87,7 +88,14 @@ func Open(ctx context.Context, opts Options) (*Book, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the policy does not load, and there is no earlier one to fall back on:\n%w", err)
 		}
-		if err := b.adopt(ctx, nil, ed, "start"); err != nil {
+		if err := b.adopt(ctx, call.Digest{}, ed, "start"); err != nil {
+			return nil, err
+		}
+	}
+	if b.force.snap.Hash != b.head {
+		// The same files mean something else to a gate of another version, or
+		// that was started with other options. Both are the operator's doing.
+		if err := b.adopt(ctx, b.head, b.force, "start"); err != nil {
 			return nil, err
 		}
 	}
@@ -130,7 +138,7 @@ func (b *Book) judge(ctx context.Context, changed bool) error {
 			b.settle(nil)
 			return nil
 		}
-		return b.adopt(ctx, force, ed, "reload")
+		return b.adopt(ctx, force.snap.Hash, ed, "reload")
 	}
 	if staged == nil || staged.snap.Hash != ed.snap.Hash {
 		b.opts.Log.Warn("a policy change that loosens is staged: an approver must accept it", "hash", ed.snap.Hash, "changes", ed.changes)
@@ -209,7 +217,7 @@ func (b *Book) isTrusted(d call.Digest) bool {
 }
 
 // adopt puts an edition in force, in the store and then here.
-func (b *Book) adopt(ctx context.Context, from, to *edition, by string) error {
+func (b *Book) adopt(ctx context.Context, from call.Digest, to *edition, by string) error {
 	err := b.opts.Store.Write(ctx, func(tx *store.Tx) error {
 		if err := b.write(tx, from, to, by); err != nil {
 			return err
@@ -223,7 +231,7 @@ func (b *Book) adopt(ctx context.Context, from, to *edition, by string) error {
 		return err
 	}
 	b.mu.Lock()
-	b.force = to
+	b.force, b.head = to, to.snap.Hash
 	b.mu.Unlock()
 	b.settle(nil)
 	return nil
@@ -245,7 +253,7 @@ func (b *Book) Accept(tx *store.Tx, hash call.Digest, by string) error {
 	if staged == nil || staged.snap.Hash != hash {
 		return errNotStaged
 	}
-	return b.write(tx, force, staged, by)
+	return b.write(tx, force.snap.Hash, staged, by)
 }
 
 // Adopted loads what an approver's transaction, here or on another node, put
@@ -256,6 +264,12 @@ func (b *Book) Adopted(ctx context.Context) error {
 	defer b.turn.Unlock()
 	if err := b.load(ctx); err != nil {
 		return err
+	}
+	b.mu.Lock()
+	here, head := b.force.snap.Hash, b.head
+	b.mu.Unlock()
+	if here != head {
+		b.opts.Log.Error("this node makes another policy of the files in force than the node that put them there, and denies every call: start all nodes with the same version and options", "head", head, "here", here)
 	}
 	return b.judge(ctx, false)
 }

@@ -21,7 +21,7 @@ func (b *Book) load(ctx context.Context) error {
 	trusted, projects := make(map[call.Digest]bool), make(map[string]*project)
 	err := b.opts.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		if head, err = b.opts.Sessions.PolicyHead(tx, Scope); errors.Is(err, session.ErrNotFound) {
-			return nil
+			return b.isNew(tx)
 		}
 		if err != nil {
 			return err
@@ -46,18 +46,27 @@ func (b *Book) load(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.force, b.projects = ed, projects
+	b.force, b.head, b.projects = ed, head.Hash, projects
+	return nil
+}
+
+// isNew says that a store without a head is a new one. One that holds files
+// lost its head to someone who wants those on disk to be taken unasked.
+func (b *Book) isNew(tx *store.Tx) error {
+	var rows int
+	if err := tx.QueryRow(`SELECT COUNT(*) FROM policy_files`).Scan(&rows); err != nil {
+		return err
+	}
+	if rows > 0 {
+		return fmt.Errorf("the stored policy has no head: %w", session.ErrForged)
+	}
 	return nil
 }
 
 // write puts an edition in force in the store: the head moves from the
-// edition that the change was judged against, or not at all.
-func (b *Book) write(tx *store.Tx, from, to *edition, by string) error {
-	var old call.Digest
-	if from != nil {
-		old = from.snap.Hash
-	}
-	if _, err := b.opts.Sessions.SetPolicyHead(tx, Scope, old, to.snap.Hash, by); err != nil {
+// policy that the change was judged against, or not at all.
+func (b *Book) write(tx *store.Tx, from call.Digest, to *edition, by string) error {
+	if _, err := b.opts.Sessions.SetPolicyHead(tx, Scope, from, to.snap.Hash, by); err != nil {
 		return err
 	}
 	if err := b.writeFiles(tx, Scope, to.files, by); err != nil {
@@ -70,7 +79,7 @@ func (b *Book) write(tx *store.Tx, from, to *edition, by string) error {
 // signature signs a row, so that the files in force cannot be changed in the
 // database by anyone who does not hold the gate's key.
 func (b *Book) signature(scope string, content []byte) *keyring.Row {
-	return b.opts.Keys.Row("policy").Text(scope).Bytes(content)
+	return b.opts.Keys.Row("policy files").Text(scope).Bytes(content)
 }
 
 func (b *Book) writeFiles(tx *store.Tx, scope string, files []file, by string) error {
@@ -88,12 +97,13 @@ func (b *Book) writeFiles(tx *store.Tx, scope string, files []file, by string) e
 	return err
 }
 
-// readFiles returns the files of a scope; none where there are none.
+// readFiles returns the files of a scope. Whoever asks knows that there is a
+// row, be it for no files: one that is gone was taken away.
 func (b *Book) readFiles(tx *store.Tx, scope string) ([]file, error) {
 	var content, mac []byte
 	err := tx.QueryRow(`SELECT content, mac FROM policy_files WHERE scope = $1`, scope).Scan(&content, &mac)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+		return nil, fmt.Errorf("the stored policy of %s is missing: %w", scope, session.ErrForged)
 	}
 	if err != nil {
 		return nil, err

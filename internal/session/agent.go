@@ -101,6 +101,16 @@ func (g *Registry) CheckToken(tx *store.Tx, token string) (*Agent, error) {
 	return a, nil
 }
 
+// holds says whether a token is the agent's present one. The surface may have
+// checked it a while ago; here it counts.
+func (g *Registry) holds(tx *store.Tx, name, tokenID string) error {
+	a, err := g.scanAgent(tx.QueryRow(`SELECT `+agentColumns+` FROM agent WHERE name = $1`+tx.ForShare(), name))
+	if errors.Is(err, ErrNotFound) || (err == nil && (!a.Removed.IsZero() || a.TokenID() != tokenID)) {
+		return ErrToken
+	}
+	return err
+}
+
 // RemoveAgent voids an agent's token and ends its sessions, which it returns.
 func (g *Registry) RemoveAgent(tx *store.Tx, name, by string) ([]*Session, error) {
 	a, err := g.scanAgent(tx.QueryRow(`SELECT `+agentColumns+` FROM agent WHERE name = $1`+tx.ForUpdate(), name))

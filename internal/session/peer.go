@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 )
 
 // Process names a process for good: a process id is used again, a process id
@@ -28,8 +29,13 @@ func (p Process) Is(q Process) bool {
 	return p.PID == q.PID && p.Start == q.Start && p.UID == q.UID && p.Boot == q.Boot && p.Machine == q.Machine
 }
 
-// String writes the process id and program.
-func (p Process) String() string { return fmt.Sprintf("%d %s", p.PID, p.Exe) }
+// String writes the process id, and the program where it is known.
+func (p Process) String() string {
+	if p.Exe == "" {
+		return strconv.Itoa(p.PID)
+	}
+	return strconv.Itoa(p.PID) + " " + p.Exe
+}
 
 // Peer is who is at the other end of a connection: a process with its
 // ancestors, on a unix socket, or the holder of a token.

@@ -62,7 +62,8 @@ type Open struct {
 	Ref string
 	// Process is what the session is bound to; on a unix socket see [Anchor].
 	Process Process
-	// Peer is who asks. Its token, if it has one, binds the session instead.
+	// Peer is who asks. Its token, if it has one, binds the session instead;
+	// it must be the agent's present one.
 	Peer       Peer
 	Attendance Attendance
 	Mode       Mode
@@ -132,8 +133,10 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 	if err != nil {
 		return nil, false, err
 	}
-	if err := g.holdsToken(tx, s); err != nil {
-		return nil, false, err
+	if s.Token != "" {
+		if err := g.holds(tx, s.Agent, s.Token); err != nil {
+			return nil, false, err
+		}
 	}
 	now, err := tx.Now()
 	if err != nil {
@@ -171,26 +174,6 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 	}
 	store.Notify(tx, Topic, s.ID)
 	return s, true, nil
-}
-
-// holdsToken refuses a session that would be bound to a token that is void: it
-// was looked up a moment ago, and its agent may have been removed since. The
-// row is shared until this transaction ends, so that whoever removes the agent
-// finds the session to end.
-func (g *Registry) holdsToken(tx *store.Tx, s *Session) error {
-	if s.Token == "" {
-		return nil
-	}
-	a, err := g.scanAgent(tx.QueryRow(`SELECT `+agentColumns+` FROM agent WHERE name = $1`+tx.ForShare(), s.Agent))
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return ErrToken
-	case err != nil:
-		return err
-	case !a.Removed.IsZero() || a.TokenID() != s.Token:
-		return ErrToken
-	}
-	return nil
 }
 
 // session checks what is to be opened.

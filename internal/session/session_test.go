@@ -194,6 +194,43 @@ func TestSessionsOverTheNetworkBelongToTheirToken(t *testing.T) {
 	})
 }
 
+// TestATokenOpensItsOwnSessionsOnly: a token that was voided a moment ago, or
+// is another agent's, or was never made, opens nothing, whatever the surface
+// remembers of it.
+func TestATokenOpensItsOwnSessionsOnly(t *testing.T) {
+	t.Parallel()
+	storetest.Both(t, func(t *testing.T, s *store.Store) {
+		h := newHall(t, s)
+		var builder, deployer *session.Agent
+		h.write(t, func(tx *store.Tx) error {
+			a, err1 := h.AddAgent(tx, "builder", "ada")
+			b, err2 := h.AddAgent(tx, "deployer", "ada")
+			var err3, err4 error
+			builder, err3 = h.CheckToken(tx, a.Reveal())
+			deployer, err4 = h.CheckToken(tx, b.Reveal())
+			return errors.Join(err1, err2, err3, err4)
+		})
+		open := func(agent, token string) error {
+			_, _, err := h.open(t, session.Open{Agent: agent, Surface: "api", Peer: session.Peer{Token: token}})
+			return err
+		}
+		if err := open("builder", builder.TokenID()); err != nil {
+			t.Fatal(err)
+		}
+		h.write(t, func(tx *store.Tx) error { _, err := h.RemoveAgent(tx, "builder", "ada"); return err })
+		for name, err := range map[string]error{
+			"a voided token":        open("builder", builder.TokenID()),
+			"another agent's token": open("builder", deployer.TokenID()),
+			"an invented token":     open("deployer", "00"),
+			"an unknown agent":      open("nobody", deployer.TokenID()),
+		} {
+			if !errors.Is(err, session.ErrToken) {
+				t.Errorf("%s opened a session: %v", name, err)
+			}
+		}
+	})
+}
+
 func TestAgents(t *testing.T) {
 	t.Parallel()
 	storetest.Both(t, func(t *testing.T, s *store.Store) {

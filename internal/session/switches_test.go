@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,59 +104,56 @@ func TestStanding(t *testing.T) {
 	})
 }
 
-// TestTamperedSwitchesStop is attack 2 for switches: every edit of a column,
-// every deletion of a row and every row added by hand stops a gate that reads
-// it. One that knows how things stood before may go on by that, and never
-// releases what was stopped.
-func TestTamperedSwitchesStop(t *testing.T) {
-	t.Parallel()
-	storetest.Both(t, func(t *testing.T, s *store.Store) {
-		h := newHall(t, s)
-		se, _, err := h.open(t, own(t, "host-1"))
-		if err != nil {
+// tampered edits the database and holds the standing of who against it, in a
+// transaction that is taken back: a gate that reads the rows stops. One that
+// knows how things stood before may go on by that, and never releases what was
+// stopped.
+func (n *pair) tampered(t *testing.T, name string, who call.Principal, edit func(tx *store.Tx) error) {
+	t.Helper()
+	before, errBefore := n.standing(t, who)
+	var st session.Standing
+	err := n.back(t, func(tx *store.Tx) error {
+		if err := edit(tx); err != nil {
 			t.Fatal(err)
 		}
-		p := call.Principal{Agent: "claude", Session: se.ID}
-		policy := call.Digest{1}
-		h.write(t, func(tx *store.Tx) error {
-			_, err := h.SetPolicyHead(tx, scope, call.Digest{}, policy, "ada")
-			return err
-		})
-		h.write(t, func(tx *store.Tx) error { return h.SetBlock(tx, "codex", "ada", "x") })
-		if st, err := h.standing(t, p); stops(st, err, policy) {
+		warm, err := n.CheckStanding(tx, who, scope)
+		if stops(before, errBefore, n.policy) && !stops(warm, err, n.policy) {
+			t.Errorf("%s: %s was released: %+v", name, who.Agent, warm)
+		}
+		st, err = session.New(n.keys, nil).CheckStanding(tx, who, scope)
+		return err
+	})
+	if !stops(st, err, n.policy) {
+		t.Errorf("%s: %s goes on: %+v", name, who.Agent, st)
+	}
+}
+
+func sql(statement string, args ...any) func(tx *store.Tx) error {
+	return func(tx *store.Tx) error { _, err := tx.Exec(statement, args...); return err }
+}
+
+// blocked blocks codex and opens a session for it.
+func (n *pair) blocked(t *testing.T) call.Principal {
+	t.Helper()
+	o := own(t, "host-2")
+	o.Agent = "codex"
+	se, _, err := n.open(t, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.write(t, func(tx *store.Tx) error { return n.SetBlock(tx, "codex", "ada", "x") })
+	return call.Principal{Agent: "codex", Session: se.ID}
+}
+
+// TestTamperedSwitchesStop is attack 2 for switches: every edit of a column,
+// every deletion of a row and every row added by hand stops.
+func TestTamperedSwitchesStop(t *testing.T) {
+	t.Parallel()
+	storetest.BothOptions(t, func(t *testing.T, opts store.Options) {
+		n := newPair(t, opts)
+		blocked := n.blocked(t)
+		if st, err := n.standing(t, n.p); stops(st, err, n.policy) {
 			t.Fatalf("as it is: %+v, %v", st, err)
-		}
-		var other *session.Session
-		h.write(t, func(tx *store.Tx) error {
-			o := own(t, "host-2")
-			o.Agent = "codex"
-			var err error
-			other, _, err = h.Open(tx, o)
-			return err
-		})
-		blocked := call.Principal{Agent: "codex", Session: other.ID}
-		tampered := func(name string, who call.Principal, edit func(tx *store.Tx) error) {
-			t.Helper()
-			before, errBefore := h.standing(t, who)
-			stopped := stops(before, errBefore, policy)
-			var st session.Standing
-			err := h.back(t, func(tx *store.Tx) error {
-				if err := edit(tx); err != nil {
-					t.Fatal(err)
-				}
-				before, err := h.CheckStanding(tx, who, scope)
-				if stopped && !stops(before, err, policy) {
-					t.Errorf("%s: %s was released: %+v", name, who.Agent, before)
-				}
-				st, err = session.New(h.keys, nil).CheckStanding(tx, who, scope)
-				return err
-			})
-			if !stops(st, err, policy) {
-				t.Errorf("%s: %s goes on: %+v", name, who.Agent, st)
-			}
-		}
-		edit := func(statement string, args ...any) func(tx *store.Tx) error {
-			return func(tx *store.Tx) error { _, err := tx.Exec(statement, args...); return err }
 		}
 		for table, columns := range map[string][]string{
 			"switches":      {"killed", "reason", "set_by", "set_at", "blocks", "version", "mac"},
@@ -163,44 +161,52 @@ func TestTamperedSwitchesStop(t *testing.T) {
 			"agent_session": {"id", "agent", "ref", "surface", "workspace", "pid", "start", "uid", "boot", "machine", "token", "attendance", "mode", "opened", "ended", "ended_by", "mac"},
 		} {
 			for _, column := range columns {
-				tampered(table+"."+column, p, func(tx *store.Tx) error { return spoil(tx, table, column) })
+				n.tampered(t, table+"."+column, n.p, func(tx *store.Tx) error { return spoil(tx, table, column) })
 			}
 		}
 		for _, column := range []string{"agent", "reason", "set_by", "set_at", "mac"} {
-			tampered("danger_block."+column, blocked, func(tx *store.Tx) error { return spoil(tx, "danger_block", column) })
+			n.tampered(t, "danger_block."+column, blocked, func(tx *store.Tx) error { return spoil(tx, "danger_block", column) })
 		}
-		tampered("the switches are deleted", p, edit(`DELETE FROM switches`))
-		tampered("the blocks are deleted", blocked, edit(`DELETE FROM danger_block`))
-		tampered("the blocks are deleted", p, edit(`DELETE FROM danger_block`))
-		tampered("the policy is deleted", p, edit(`DELETE FROM policy_head`))
-		tampered("the session is deleted", p, edit(`DELETE FROM agent_session`))
-		tampered("a block is made by hand", p, edit(`INSERT INTO danger_block VALUES ('claude', 'x', 'x', 1, $1)`, []byte{1}))
-		h.write(t, func(tx *store.Tx) error { return h.SetKill(tx, true, "ada", "fire") })
-		tampered("the kill switch is released by hand", p, edit(`UPDATE switches SET killed = $1`, false))
+		n.tampered(t, "the switches are deleted", n.p, sql(`DELETE FROM switches`))
+		n.tampered(t, "the blocks are deleted", blocked, sql(`DELETE FROM danger_block`))
+		n.tampered(t, "the blocks are deleted", n.p, sql(`DELETE FROM danger_block`))
+		n.tampered(t, "the policy is deleted", n.p, sql(`DELETE FROM policy_head`))
+		n.tampered(t, "the session is deleted", n.p, sql(`DELETE FROM agent_session`))
+		n.tampered(t, "a block is made by hand", n.p, sql(`INSERT INTO danger_block VALUES ('claude', 'x', 'x', 1, $1)`, []byte{1}))
+		n.write(t, func(tx *store.Tx) error { return n.SetKill(tx, true, "ada", "fire") })
+		n.tampered(t, "the kill switch is released by hand", n.p, sql(`UPDATE switches SET killed = $1`, false))
+	})
+}
 
-		// What was deleted is not made good by the next block.
-		for name, change := range map[string]func(tx *store.Tx) error{
-			"a block":   func(tx *store.Tx) error { return h.SetBlock(tx, "gemini", "ada", "x") },
-			"a release": func(tx *store.Tx) error { return h.Unblock(tx, "codex") },
+// TestTamperedSwitchesAreMendedByPeople: nothing the gate does by itself makes
+// an edit good; throwing the kill switch does, and then a person releases it.
+func TestTamperedSwitchesAreMendedByPeople(t *testing.T) {
+	t.Parallel()
+	storetest.BothOptions(t, func(t *testing.T, opts store.Options) {
+		n := newPair(t, opts)
+		n.blocked(t)
+		for name, fn := range map[string]func(tx *store.Tx) error{
+			"a block":   func(tx *store.Tx) error { return n.SetBlock(tx, "gemini", "ada", "x") },
+			"a release": func(tx *store.Tx) error { return n.Unblock(tx, "codex") },
 		} {
-			if err := h.back(t, func(tx *store.Tx) error {
-				return errors.Join(edit(`DELETE FROM danger_block`)(tx), change(tx))
+			if err := n.back(t, func(tx *store.Tx) error {
+				return errors.Join(sql(`DELETE FROM danger_block`)(tx), fn(tx))
 			}); !errors.Is(err, session.ErrForged) {
 				t.Errorf("%s after the blocks were deleted: %v", name, err)
 			}
 		}
-		// A deleted row of switches does not come back released with a restart.
-		if err := h.back(t, func(tx *store.Tx) error {
-			return errors.Join(edit(`DELETE FROM switches`)(tx), h.Prepare(tx))
+		if err := n.back(t, func(tx *store.Tx) error {
+			return errors.Join(sql(`DELETE FROM switches`)(tx), n.Prepare(tx))
 		}); !errors.Is(err, session.ErrForged) {
 			t.Errorf("a restart without the row of switches: %v", err)
 		}
-		// Throwing the kill switch again mends the row; then a person can release it.
-		h.write(t, func(tx *store.Tx) error {
-			return errors.Join(edit(`UPDATE switches SET version = version + 1`)(tx), h.SetKill(tx, true, "ada", "looked at it"))
-		})
-		h.write(t, func(tx *store.Tx) error { return h.SetKill(tx, false, "ada", "") })
-		if st, err := h.standing(t, p); stops(st, err, policy) {
+		n.write(t, sql(`UPDATE switches SET version = version + 1`))
+		if err := n.back(t, func(tx *store.Tx) error { return n.SetKill(tx, false, "ada", "") }); !errors.Is(err, session.ErrForged) {
+			t.Errorf("an edited row was released: %v", err)
+		}
+		n.write(t, func(tx *store.Tx) error { return n.SetKill(tx, true, "ada", "looked at it") })
+		n.write(t, func(tx *store.Tx) error { return n.SetKill(tx, false, "ada", "") })
+		if st, err := n.standing(t, n.p); stops(st, err, n.policy) {
 			t.Errorf("after it was mended: %+v, %v", st, err)
 		}
 	})
@@ -235,133 +241,124 @@ func spoil(tx *store.Tx, table, column string) error {
 	return err
 }
 
-// TestNoDecisionSlipsPastASwitch is attacks 29 and 30: on two nodes, whoever
-// throws a switch waits for a decision that has read it, and a decision that
-// starts while the switch is being thrown waits and sees it.
-func TestNoDecisionSlipsPastASwitch(t *testing.T) {
-	t.Parallel()
-	policy := call.Digest{1}
-	throws := map[string]func(h *hall, tx *store.Tx, p call.Principal) error{
-		"kill":    func(h *hall, tx *store.Tx, _ call.Principal) error { return h.SetKill(tx, true, "ada", "fire") },
-		"block":   func(h *hall, tx *store.Tx, p call.Principal) error { return h.SetBlock(tx, p.Agent, "ada", "x") },
-		"session": func(h *hall, tx *store.Tx, p call.Principal) error { return h.End(tx, p.Session, "ada") },
-		"policy": func(h *hall, tx *store.Tx, _ call.Principal) error {
-			_, err := h.SetPolicyHead(tx, scope, policy, call.Digest{2}, "ada")
-			return err
-		},
+// pair is two nodes on one database, or one twice where nodes cannot share it,
+// with an agent's session under a policy.
+type pair struct {
+	*hall
+	second *store.Store
+	p      call.Principal
+	policy call.Digest
+}
+
+func newPair(t *testing.T, opts store.Options) *pair {
+	t.Helper()
+	first := storetest.Open(t, opts)
+	n := &pair{hall: newHall(t, first), second: first, policy: call.Digest{1}}
+	if opts.DSN != "" {
+		n.second = storetest.Open(t, opts)
 	}
+	se, _, err := n.open(t, own(t, "host-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.p = call.Principal{Agent: "claude", Session: se.ID}
+	n.write(t, func(tx *store.Tx) error {
+		_, err := n.SetPolicyHead(tx, scope, call.Digest{}, n.policy, "ada")
+		return err
+	})
+	return n
+}
+
+// paused runs fn in a write on the first node and holds the transaction open
+// after it until release is called.
+func (n *pair) paused(t *testing.T, fn func(tx *store.Tx) error) (done chan error, release func()) {
+	t.Helper()
+	ran, held := make(chan struct{}), make(chan struct{})
+	done = make(chan error, 1)
+	go func() {
+		once := sync.OnceFunc(func() { close(ran) })
+		done <- n.s.Write(t.Context(), func(tx *store.Tx) error {
+			err := fn(tx)
+			once()
+			<-held
+			return err
+		})
+	}()
+	<-ran
+	return done, func() { close(held) }
+}
+
+// throws are the ways to stop a principal.
+var throws = map[string]func(n *pair, tx *store.Tx) error{
+	"kill":    func(n *pair, tx *store.Tx) error { return n.SetKill(tx, true, "ada", "fire") },
+	"block":   func(n *pair, tx *store.Tx) error { return n.SetBlock(tx, n.p.Agent, "ada", "x") },
+	"session": func(n *pair, tx *store.Tx) error { return n.End(tx, n.p.Session, "ada") },
+	"policy": func(n *pair, tx *store.Tx) error {
+		_, err := n.SetPolicyHead(tx, scope, n.policy, call.Digest{2}, "ada")
+		return err
+	},
+}
+
+// TestASwitchWaitsForDecisions is attacks 29 and 30: whoever throws a switch on
+// one node waits for a decision on another that has read it.
+func TestASwitchWaitsForDecisions(t *testing.T) {
+	t.Parallel()
 	for name, throw := range throws {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.BothOptions(t, func(t *testing.T, opts store.Options) {
-				first := storetest.Open(t, opts)
-				second := first
-				if opts.DSN != "" {
-					second = storetest.Open(t, opts)
-				}
-				h := newHall(t, first)
-				se, _, err := h.open(t, own(t, ""))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := call.Principal{Agent: "claude", Session: se.ID}
-				h.write(t, func(tx *store.Tx) error {
-					_, err := h.SetPolicyHead(tx, scope, call.Digest{}, policy, "ada")
-					return err
+				n := newPair(t, opts)
+				decided, release := n.paused(t, func(tx *store.Tx) error {
+					if st, err := n.CheckStanding(tx, n.p, scope); stops(st, err, n.policy) {
+						return fmt.Errorf("stopped too early: %+v, %w", st, err)
+					}
+					return nil
 				})
-
-				// A decision has read the switches and has not committed yet.
-				reading, release := make(chan struct{}), make(chan struct{})
-				decided := make(chan error, 1)
-				go func() {
-					once := false
-					decided <- first.Write(t.Context(), func(tx *store.Tx) error {
-						st, err := h.CheckStanding(tx, p, scope)
-						if stops(st, err, policy) {
-							return fmt.Errorf("stopped too early: %+v, %w", st, err)
-						}
-						if !once {
-							once = true
-							close(reading)
-							<-release
-						}
-						return nil
-					})
-				}()
-				<-reading
 				thrown := make(chan error, 1)
-				go func() {
-					thrown <- second.Write(t.Context(), func(tx *store.Tx) error { return throw(h, tx, p) })
-				}()
+				go func() { thrown <- n.second.Write(t.Context(), func(tx *store.Tx) error { return throw(n, tx) }) }()
 				select {
 				case err := <-thrown:
 					t.Errorf("the switch did not wait for the decision: %v", err)
+					thrown <- err
 				case <-time.After(100 * time.Millisecond):
 				}
-				close(release)
+				release()
 				if err := errors.Join(<-decided, <-thrown); err != nil {
 					t.Fatal(err)
 				}
-				if st, err := h.standing(t, p); !stops(st, err, policy) {
+				if st, err := n.standing(t, n.p); !stops(st, err, n.policy) {
 					t.Errorf("a decision after the switch goes on: %+v", st)
 				}
 			})
 		})
-		t.Run(name+" first", func(t *testing.T) {
+	}
+}
+
+// TestADecisionWaitsForSwitches is the other way round: a decision that starts
+// while a switch is being thrown waits, and sees it.
+func TestADecisionWaitsForSwitches(t *testing.T) {
+	t.Parallel()
+	for name, throw := range throws {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			storetest.BothOptions(t, func(t *testing.T, opts store.Options) {
-				first := storetest.Open(t, opts)
-				second := first
-				if opts.DSN != "" {
-					second = storetest.Open(t, opts)
-				}
-				h := newHall(t, first)
-				se, _, err := h.open(t, own(t, ""))
-				if err != nil {
-					t.Fatal(err)
-				}
-				p := call.Principal{Agent: "claude", Session: se.ID}
-				h.write(t, func(tx *store.Tx) error {
-					_, err := h.SetPolicyHead(tx, scope, call.Digest{}, policy, "ada")
-					return err
-				})
-
-				// The switch is thrown and not committed yet.
-				throwing, release := make(chan struct{}), make(chan struct{})
-				thrown := make(chan error, 1)
+				n := newPair(t, opts)
+				thrown, release := n.paused(t, func(tx *store.Tx) error { return throw(n, tx) })
+				var st session.Standing
+				decided := make(chan error, 1)
 				go func() {
-					once := false
-					thrown <- first.Write(t.Context(), func(tx *store.Tx) error {
-						err := throw(h, tx, p)
-						if !once {
-							once = true
-							close(throwing)
-							<-release
-						}
+					decided <- n.second.Write(t.Context(), func(tx *store.Tx) (err error) {
+						st, err = n.CheckStanding(tx, n.p, scope)
 						return err
 					})
-				}()
-				<-throwing
-				type answer struct {
-					st  session.Standing
-					err error
-				}
-				decided := make(chan answer, 1)
-				go func() {
-					var a answer
-					a.err = second.Write(t.Context(), func(tx *store.Tx) (err error) {
-						a.st, err = h.CheckStanding(tx, p, scope)
-						return err
-					})
-					decided <- a
 				}()
 				time.Sleep(50 * time.Millisecond)
-				close(release)
+				release()
 				if err := <-thrown; err != nil {
 					t.Fatal(err)
 				}
-				if a := <-decided; !stops(a.st, a.err, policy) {
-					t.Errorf("a decision that waited for the switch did not see it: %+v", a.st)
+				if err := <-decided; !stops(st, err, n.policy) {
+					t.Errorf("a decision that waited for the switch did not see it: %+v", st)
 				}
 			})
 		})

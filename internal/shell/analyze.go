@@ -16,12 +16,25 @@ const (
 	MaxCommands = 256
 	maxDepth    = 48
 	maxEffects  = 1024
+	maxPieces   = 4 * MaxCommands
 	// maxExpanded bounds the text that values, alternatives and nested code may produce.
 	maxExpanded = 4 * MaxBytes
 )
 
-// analyzer carries one analysis.
+// analyzer carries one analysis after the other. What it has besides the job
+// are stacks that every command pushes to and releases, and that the next
+// analysis takes over.
 type analyzer struct {
+	job
+	hits     []hit
+	operands []word
+	words    []word
+	log      []undo
+	reader   strings.Reader
+}
+
+// job is what belongs to one analysis.
+type job struct {
 	kb    *knowledge.Base
 	opts  Options
 	world World
@@ -43,6 +56,7 @@ type analyzer struct {
 	spent    int
 	via      []string
 	remote   int
+	forks    int // pipelines and background commands around the current one
 
 	loopAssigned map[string]bool
 	wordAssigned map[string]bool // names that are given something else than numbers
@@ -52,13 +66,9 @@ type analyzer struct {
 	stdin        output
 	notedLimit   bool
 
-	// hits, operands and words are stacks that every command pushes to and
-	// releases; args and effects are cut into pieces that the result keeps.
-	hits     []hit
-	operands []word
-	words    []word
-	args     []Arg
-	effects  []Effect
+	// args and effects are cut into pieces that the result keeps.
+	args    []Arg
+	effects []Effect
 }
 
 // output is what is known of what a command prints, or of what a command
@@ -91,9 +101,8 @@ func Analyze(cmd string, opts Options) *Analysis {
 // release gives the analyser back and returns the result.
 func (a *analyzer) release() *Analysis {
 	out := a.out
-	keep := analyzer{hits: emptied(a.hits), operands: emptied(a.operands), words: emptied(a.words)}
-	keep.st.log = emptied(a.st.log)
-	*a = keep
+	a.hits, a.operands, a.words, a.log = emptied(a.hits), emptied(a.operands), emptied(a.words), emptied(a.st.log)
+	a.job = job{}
 	analyzers.Put(a)
 	return out
 }
@@ -113,7 +122,7 @@ func newAnalyzer(opts Options) *analyzer {
 		kb = knowledge.Builtin()
 	}
 	a := analyzers.Get().(*analyzer)
-	a.kb, a.opts, a.world, a.cur = kb, opts, opts.World, -1
+	a.kb, a.opts, a.world, a.cur, a.st.log = kb, opts, opts.World, -1, a.log
 	a.out = &Analysis{Complete: true, Dialect: opts.Dialect}
 	a.roots = opts.Workspace
 	if len(a.roots) == 0 && opts.Cwd != "" {
@@ -132,7 +141,6 @@ func (a *analyzer) run(cmd string) {
 			text = text[:len(text)-1]
 		}
 	}
-	a.characters(text)
 	if d, why := foreignDialect(text, a.opts.Dialect); d == Zsh || d == PowerShell {
 		a.out.Dialect = d
 		a.incomplete(NoteDialect, why, Span{0, len(cmd)})
@@ -142,43 +150,59 @@ func (a *analyzer) run(cmd string) {
 }
 
 // survey looks over a text once before it is parsed: how many commands it may
-// have, and whether there are loops or functions in it.
-func survey(text string) (commands int, loops bool) {
+// have, whether there are loops or functions in it that may assign, and
+// whether there is anything but printable ASCII in it.
+func survey(text string) (commands int, loops, odd bool) {
 	commands = 1
+	assigns := false
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case ';', '|', '\n', '`':
 			commands++
 		case '(':
 			commands++
-			loops = loops || strings.HasPrefix(text[i:], "()") || strings.HasPrefix(text[i:], "((")
+			if strings.HasPrefix(text[i:], "()") || strings.HasPrefix(text[i:], "((") {
+				loops, assigns = true, true
+			}
 		case '&':
-			if i > 0 && text[i-1] != '>' {
+			if i > 0 && text[i-1] != '>' && text[i-1] != '&' {
 				commands++
 			}
-			i++
+		case '=':
+			assigns = true
 		case 'd':
 			loops = loops || strings.HasPrefix(text[i:], "done")
+			assigns = assigns || i > 0 && (text[i-1] == 'c' || text[i-1] == 'a' || text[i-1] == 'h') // cd, read, pushd
+		case 'p':
+			assigns = assigns || strings.HasPrefix(text[i:], "popd") || strings.HasPrefix(text[i:], "printf")
+		case 'm', 'g':
+			assigns = assigns || strings.HasPrefix(text[i:], "mapfile") || strings.HasPrefix(text[i:], "getopts")
+		default:
+			odd = odd || text[i] < ' ' && text[i] != '\t' || text[i] >= 0x7f
 		case 'f':
 			loops = loops || strings.HasPrefix(text[i:], "function")
 		}
 	}
-	return min(commands, 16), loops
+	return min(commands, 16), loops && assigns, odd
 }
 
 // script parses a text and follows it. If it does not parse, what came before
 // the error is followed, and the rest is searched piece by piece.
 func (a *analyzer) script(text string) {
-	commands, loops := survey(text)
+	commands, loops, odd := survey(text)
 	if a.expected == 0 {
 		a.expected = commands
+	}
+	if odd && a.depth == 0 {
+		a.characters(text)
 	}
 	p := parsers.Get().(*syntax.Parser)
 	lang := a.variant()
 	if lang != syntax.LangBash {
 		p = syntax.NewParser(syntax.Variant(lang))
 	}
-	file, err := p.Parse(strings.NewReader(text), "")
+	a.reader.Reset(text)
+	file, err := p.Parse(&a.reader, "")
 	if err == nil {
 		if loops {
 			a.collectLoops(file)
@@ -212,12 +236,13 @@ func (a *analyzer) recover(text string) {
 	p := syntax.NewParser()
 	start := 0
 	base := a.base
-	for i := 0; i <= len(text); i++ {
+	for i, pieces := 0, 0; i <= len(text) && pieces < maxPieces; i++ {
 		if i < len(text) && !strings.ContainsRune(";&|\n()", rune(text[i])) {
 			continue
 		}
 		piece := text[start:i]
 		if strings.TrimSpace(piece) != "" {
+			pieces++
 			if file, err := p.Parse(strings.NewReader(piece), ""); err == nil {
 				a.base = base + start
 				a.stmts(file.Stmts)
@@ -309,13 +334,13 @@ func (a *analyzer) add(e Effect) {
 		return
 	}
 	if c.Effects == nil {
-		// Most commands have one or two: cut room for two from a larger piece.
-		if cap(a.effects)-len(a.effects) < 2 {
-			a.effects = make([]Effect, 0, max(2, 2*a.expected))
+		// Most commands have one: cut room for it from a larger piece.
+		if cap(a.effects) == len(a.effects) {
+			a.effects = make([]Effect, 0, 1+a.expected/2)
 		}
 		n := len(a.effects)
-		a.effects = a.effects[:n+2]
-		c.Effects = a.effects[n : n : n+2]
+		a.effects = a.effects[:n+1]
+		c.Effects = a.effects[n : n : n+1]
 	}
 	c.Effects = append(c.Effects, e)
 }

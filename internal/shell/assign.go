@@ -55,6 +55,8 @@ func (a *analyzer) assign(as *syntax.Assign, lasting bool) {
 
 func (a *analyzer) wordValue(w *word) *value {
 	switch {
+	case w.credential() != "":
+		return &value{secret: w.credential()}
 	case w.known && w.values() != nil:
 		return &value{alts: w.values()}
 	case w.known:

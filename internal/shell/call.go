@@ -24,6 +24,10 @@ func (a *analyzer) call(s *syntax.Stmt, c *syntax.CallExpr) output {
 	outer := a.cur
 	a.begin(a.span(c))
 	for _, as := range c.Assigns {
+		if as.Name != nil && as.Name.Value == "IFS" && c.Args[0].Lit() == "read" {
+			a.one(as.Value) // splits what read reads, and nothing else
+			continue
+		}
 		a.assign(as, false)
 	}
 	stack := len(a.words)
@@ -47,16 +51,27 @@ func (a *analyzer) call(s *syntax.Stmt, c *syntax.CallExpr) output {
 
 // noOutput recognises ":" and "true": a redirection of theirs empties the file.
 func noOutput(args []word) bool {
+	if len(args) == 2 && args[0].text == "cat" {
+		return args[1].known && args[1].text == "/dev/null"
+	}
 	return len(args) == 1 && args[0].known && (args[0].text == ":" || args[0].text == "true")
 }
 
 // begin starts a new command; effects go to it until the caller restores cur.
 func (a *analyzer) begin(span Span) {
-	if a.out.Commands == nil {
-		a.out.Commands = make([]Command, 0, a.expected)
+	cmds := a.out.Commands
+	n := len(cmds)
+	switch {
+	case cmds == nil:
+		cmds = make([]Command, 1, max(1, a.expected))
+	case n < cap(cmds):
+		cmds = cmds[:n+1] // never used before, so it is empty
+	default:
+		cmds = append(cmds, Command{})
 	}
-	a.out.Commands = append(a.out.Commands, Command{Span: span, Via: a.via, Remote: a.remote > 0})
-	a.cur = len(a.out.Commands) - 1
+	c := &cmds[n]
+	c.Span, c.Via, c.Remote = span, a.via, a.remote > 0
+	a.out.Commands, a.cur = cmds, n
 }
 
 // alternatives runs a command once for every combination of the values its
@@ -138,6 +153,9 @@ func (a *analyzer) dispatch(args []word) output {
 	cmd.Program = programName(w.text)
 	a.fillArgs(args)
 	if fn := a.st.funcs[w.text]; fn != nil {
+		if fn == a.inFunc {
+			a.recursion(w)
+		}
 		if fn.runsArgs && len(args) > 1 {
 			return a.inner(w.text, args[1:])
 		}
@@ -162,6 +180,16 @@ func (a *analyzer) dispatch(args []word) output {
 		return output{given: true}
 	}
 	return a.handle(prog, args)
+}
+
+// recursion is a function that calls itself. In a pipeline or in the
+// background each call makes more processes: a fork bomb.
+func (a *analyzer) recursion(w *word) {
+	if a.forks > 0 {
+		a.add(Effect{Kind: KindOutside, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "starts itself again without end:"})
+		return
+	}
+	a.unknown(w.span, "calls itself")
 }
 
 // pathsOfUnknown records the files a program of which nothing is known is
@@ -203,10 +231,10 @@ func programName(word string) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
 	}
-	if i := strings.LastIndexByte(name, '\\'); i >= 0 {
+	if i := strings.LastIndexByte(name, '\\'); i >= 0 { // Windows
 		name = name[i+1:]
 	}
-	if len(name) > 4 {
+	if len(name) > 4 && name[len(name)-4] == '.' {
 		switch strings.ToLower(name[len(name)-4:]) {
 		case ".exe", ".cmd", ".bat":
 			name = strings.ToLower(name[:len(name)-4])
@@ -241,7 +269,7 @@ func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {
 		return
 	}
 	if a.world == nil {
-		if strings.ContainsAny(w.text, "/\\") {
+		if strings.IndexByte(w.text, '/') >= 0 || strings.IndexByte(w.text, '\\') >= 0 {
 			dir := path.Dir(path.Clean(w.text))
 			if !slices.Contains(systemDirs, dir) {
 				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a program by a path that is not the system's:",

@@ -17,7 +17,7 @@
 //
 // What programs do is data, in package knowledge. This package parses
 // (analyze.go), follows control flow and values (walk.go, state.go, word.go),
-// applies the tables (engine.go, role.go) and holds the few programs that
+// applies the tables (parse.go, engine.go, role.go) and holds the few programs that
 // have a language of their own (handler_*.go, lang_*.go).
 //
 // Start reading at Analyze.

@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"mvdan.cc/sh/v3/syntax"
 
@@ -19,11 +18,7 @@ func FuzzAnalyze(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, cmd string) {
-		start := time.Now()
 		a := shell.Analyze(cmd, shell.Options{})
-		if took := time.Since(start); took > 5*time.Second {
-			t.Fatalf("%d bytes took %v", len(cmd), took)
-		}
 		checkShape(t, cmd, a)
 		_, err := syntax.NewParser().Parse(strings.NewReader(cmd), "")
 		if (err != nil || len(cmd) > shell.MaxBytes) && (a.Class == shell.ClassSafe || a.Complete) {

@@ -162,6 +162,17 @@ func (a *analyzer) contact(w *word, p *knowledge.Program) {
 	}
 	w.each(func(text string) {
 		e := e
+		if p.Name == "git" {
+			if code, ok := strings.CutPrefix(text, "ext::"); ok {
+				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "git runs a program as its transport"})
+				c := word{text: code, known: true, span: w.span, at: -1}
+				a.shellCode(&c, p.Name)
+				return
+			}
+			if !strings.ContainsAny(text, ":/") {
+				return // the name of a remote
+			}
+		}
 		if strings.HasPrefix(text, "file:") {
 			f := *w
 			f.text, f.rare = strings.TrimPrefix(text, "file://"), nil

@@ -84,7 +84,7 @@ func (a *analyzer) findPrimary(p *knowledge.Program, args []word, i int, roots [
 	if n == 1 && i+1 < len(args) {
 		v := &args[i+1]
 		a.secretUse(v)
-		if strings.HasSuffix(w.text, "name") && a.kb.PathTags(v.text).Name == knowledge.TagSecret {
+		if strings.HasSuffix(w.text, "name") && a.secretName(v) {
 			out.listing = false // what it finds is credentials
 		}
 	}
@@ -125,11 +125,16 @@ func (a *analyzer) findExec(args []word, i int, root string) int {
 // secretPattern says that find looks for names of credentials.
 func secretPattern(a *analyzer, args []word) bool {
 	for i := 0; i+1 < len(args); i++ {
-		if strings.HasSuffix(args[i].text, "name") && a.kb.PathTags(args[i+1].text).Name == knowledge.TagSecret {
+		if strings.HasSuffix(args[i].text, "name") && a.secretName(&args[i+1]) {
 			return true
 		}
 	}
 	return false
+}
+
+// secretName says that a name or pattern may be that of credentials.
+func (a *analyzer) secretName(w *word) bool {
+	return a.kb.PathTags(w.text).Name == knowledge.TagSecret || a.kb.GlobMayBeSecret(w.text)
 }
 
 // handleXargs follows xargs: the command gets operands from its input.

@@ -130,22 +130,7 @@ func oldStyleTar(args []word) []word {
 // handlePython follows an interpreter: -c code, -m module, a file, or code on
 // standard input.
 func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
-	for i := 1; i+1 < len(args); i++ {
-		if !args[i].known || args[i].text != "-m" {
-			if args[i].known && strings.HasPrefix(args[i].text, "-") && len(args[i].text) == 2 && strings.Contains("BIsSuEOqx", args[i].text[1:]) {
-				continue
-			}
-			break
-		}
-		module := args[i+1]
-		// Modules that are programs have a table under "python:NAME".
-		name := "python:" + module.text
-		if !module.known || a.kb.Program(name) == nil {
-			break
-		}
-		prog := module
-		prog.text = name
-		a.inner(p.Name, append([]word{prog}, args[i+2:]...))
+	if p.Name == "python" && a.pythonModule(p, args) {
 		return
 	}
 	ps := a.parse(knowledge.StylePOSIX, &p.Spec, nil, args, 1)
@@ -173,6 +158,40 @@ func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
 	default:
 		a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: args[0].span, Why: "starts an interpreter that takes further input"})
 	}
+}
+
+// pythonModule follows python -m NAME for modules that are programs with a
+// table, filed under "python:NAME". Python looks for the module in the working
+// directory first, where anyone may have put one of that name, unless -I or -P
+// says not to.
+func (a *analyzer) pythonModule(p *knowledge.Program, args []word) bool {
+	isolated := false
+	for i := 1; i+1 < len(args); i++ {
+		t, ok := args[i].literal()
+		if !ok || len(t) != 2 || t[0] != '-' {
+			return false
+		}
+		if t != "-m" {
+			if !strings.Contains("BIsSuEOqxP", t[1:]) {
+				return false
+			}
+			isolated = isolated || t == "-I" || t == "-P"
+			continue
+		}
+		module := args[i+1]
+		name := "python:" + module.text
+		if !module.known || a.kb.Program(name) == nil {
+			return false
+		}
+		if !isolated {
+			a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: module.span, Why: "runs a module that the working directory may replace:"})
+		}
+		prog := module
+		prog.text = name
+		a.inner(p.Name, append([]word{prog}, args[i+2:]...))
+		return true
+	}
+	return false
 }
 
 // handleRunScript follows npm run NAME and its kind; a World may show the text.

@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
+)
 
 // awkProgram looks for what makes an awk program more than a filter: system,
 // pipes, redirections, getline from elsewhere, extensions. Strings, regular
@@ -13,6 +17,12 @@ func (a *analyzer) awkProgram(w *word) {
 		return
 	}
 	w.each(func(text string) {
+		if strings.Contains(text, "ENVIRON") {
+			a.does(knowledge.DoesSecret, w.span, "the awk program shows the environment")
+		}
+		if strings.Contains(text, "ARGV") {
+			a.unknown(w.span, "the awk program chooses the files it reads")
+		}
 		if strings.Contains(text, "system") || strings.Contains(text, "getline") || strings.HasPrefix(text, "@") || strings.Contains(text, "@load") ||
 			strings.Contains(text, "@include") || strings.Contains(text, "|&") || strings.Contains(text, "close(") {
 			a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "the awk program runs commands or reads other files"})
@@ -50,6 +60,8 @@ func (a *analyzer) awkRedirects(text string, w *word) {
 			depth++
 		case c == ')':
 			depth--
+		case c == '\n' && i > 0 && (text[i-1] == '\\' || text[i-1] == ','):
+			// The statement goes on.
 		case c == ';' || c == '}' || c == '\n' || c == '{':
 			printing = false
 		case c == '|' && strings.HasPrefix(text[i:], "||"):
@@ -115,4 +127,29 @@ func regexEnd(text string, i int) int {
 		}
 	}
 	return 0
+}
+
+// jqProgram is a filter; the one thing more it can do is show the environment.
+func (a *analyzer) jqProgram(w *word) {
+	if !w.known {
+		a.unknown(w.span, "a filter that is not known")
+		return
+	}
+	text := w.text
+	for {
+		i := strings.Index(strings.ToLower(text), "env")
+		if i < 0 {
+			return
+		}
+		before, after := i == 0 || !isNameByte(text[i-1]) && text[i-1] != '.', i+3 == len(text) || !isNameByte(text[i+3])
+		if i > 0 && text[i-1] == '$' || before && after || strings.HasPrefix(text[i:], "env(") {
+			a.does(knowledge.DoesSecret, w.span, "the filter shows the environment")
+			return
+		}
+		text = text[i+3:]
+	}
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }

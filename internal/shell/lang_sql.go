@@ -130,14 +130,14 @@ func sqlStatements(text string) []string {
 				i = len(text)
 			}
 		case strings.HasPrefix(text[i:], "/*"):
-			j := strings.Index(text[i:], "*/")
-			if j < 0 {
-				j = len(text) - i - 2
+			body, _, closed := strings.Cut(text[i+2:], "*/")
+			if strings.HasPrefix(body, "!") {
+				cur.WriteString(body[1:]) // MySQL runs these
 			}
-			if strings.HasPrefix(text[i:], "/*!") {
-				cur.WriteString(text[i+3 : i+j]) // MySQL runs these
+			i += 2 + len(body)
+			if closed {
+				i++
 			}
-			i += j + 1
 		case c == ';':
 			flush()
 		case c == '\n' && metaLine(cur.String()):

@@ -24,7 +24,7 @@ func (a *analyzer) splitParam(dst []word, p *syntax.ParamExp) ([]word, bool) {
 		return dst, false
 	}
 	span := a.span(p)
-	for _, f := range splitFields(s) {
+	for _, f := range strings.Fields(s) {
 		dst = append(dst, word{text: f, known: true, span: span, at: -1, glob: strings.ContainsAny(f, "*?[")})
 	}
 	return dst, true
@@ -99,6 +99,9 @@ func (b *builder) variable(name string, quoted bool) {
 	if _, set := a.st.vars[name]; !set && a.kb.PlainVariable(name) {
 		b.plainUnknown()
 		return
+	}
+	if v != nil && v.secret != "" {
+		b.cur.setRare(func(r *rare) { r.secret = v.secret })
 	}
 	switch {
 	case v != nil && v.number:

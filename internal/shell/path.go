@@ -2,6 +2,7 @@ package shell
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
@@ -68,7 +69,7 @@ func (a *analyzer) scope(p string, tags knowledge.Tags) Scope {
 		if tags.Place == knowledge.TagTemp {
 			return ScopeTemp
 		}
-		if tags.Place != knowledge.TagNone || p == "/" {
+		if tags.Place != knowledge.TagNone || p == "/" || wholeRoot(p) {
 			return ScopeSystem
 		}
 		if a.opts.Home != "" && under(p, a.opts.Home) || strings.HasPrefix(p, "/home/") || strings.HasPrefix(p, "/Users/") {
@@ -81,6 +82,12 @@ func (a *analyzer) scope(p string, tags knowledge.Tags) Scope {
 		return ScopeUnknown
 	}
 	return ScopeWorkspace
+}
+
+// wholeRoot recognises a pattern for everything at the top: "/*".
+func wholeRoot(p string) bool {
+	first, _, _ := strings.Cut(p[1:], "/")
+	return strings.ContainsAny(first, "*?[")
 }
 
 func under(p, root string) bool {
@@ -117,6 +124,10 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 		return
 	}
 	w.each(func(text string) {
+		if i := strings.Index(text, "://"); i > 0 && !strings.HasPrefix(text, "file:") && !namesOnly {
+			a.add(Effect{Kind: KindNetwork, Class: ClassNetwork, Host: hostOf(text), Span: w.span, Why: "contacts"})
+			return
+		}
 		r := a.resolve(w, text)
 		e := Effect{Kind: KindRead, Class: ClassSafe, Path: r.Path, Span: w.span, Why: "reads"}
 		if namesOnly {
@@ -128,6 +139,10 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 		case namesOnly && (w.known || w.plain):
 		case r.tags.Name == knowledge.TagSecret || r.tags.Place == knowledge.TagSecret:
 			e.Class, e.Secret, e.Why = ClassUnknown, true, "reads credentials in"
+		case w.glob && a.kb.GlobMayBeSecret(r.Value):
+			e.Class, e.Secret, e.Why = ClassUnknown, true, "reads files that may hold credentials:"
+		case a.homeItself(r.Value):
+			e.Class, e.Why = ClassUnknown, "reads the whole home directory"
 		case r.where == ScopeDevice:
 			e.Class, e.Why = ClassUnknown, "reads the device"
 		case !w.known && !(w.plain && text != ""):
@@ -135,6 +150,20 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 		}
 		a.add(e)
 	})
+}
+
+// homeItself says that a path is a whole home directory, with all the
+// credentials in it, and not the workspace.
+func (a *analyzer) homeItself(p string) bool {
+	if p == "~" || p == a.opts.Home && p != "" || p == "/root" {
+		return !slices.Contains(a.roots, p)
+	}
+	for _, dir := range []string{"/home/", "/Users/"} {
+		if strings.HasPrefix(p, dir) && strings.IndexByte(p[len(dir):], '/') < 0 {
+			return !slices.Contains(a.roots, p)
+		}
+	}
+	return false
 }
 
 // writePath records that a file is written.

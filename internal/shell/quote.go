@@ -89,9 +89,6 @@ func digits(s string, base, max int) (value int64, used int) {
 	return value, used
 }
 
-// splitFields splits the value of an unquoted expansion at white space.
-func splitFields(s string) []string { return strings.Fields(s) }
-
 // splitWords splits a string into words with quotes and backslashes, the way
 // env -S and programs that take a command in one string do. It reports
 // whether the string has nothing more in it than that.

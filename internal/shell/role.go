@@ -95,6 +95,8 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.sedScript(w)
 	case knowledge.RoleAwk:
 		a.awkProgram(w)
+	case knowledge.RoleJQ:
+		a.jqProgram(w)
 	case knowledge.RoleSQL:
 		a.sql(w)
 	case knowledge.RoleGitConfig:
@@ -103,8 +105,6 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.code("python", w)
 	case knowledge.RoleCode:
 		a.code(p.Name, w)
-	case knowledge.RoleKill:
-		a.add(Effect{Kind: KindOutside, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "ends " + w.text})
 	case knowledge.RoleMount:
 		a.mount(w)
 	case knowledge.RoleCheckout:
@@ -192,9 +192,11 @@ func operandRole(head []knowledge.Role, repeat *knowledge.Role, tail []knowledge
 // outputOf says what a command prints.
 func (a *analyzer) outputOf(spec *knowledge.Spec, root string, ps *parsed) output {
 	out := output{given: true, at: -1, plain: spec.Word || spec.Number, number: spec.Number}
-	for _, h := range ps.hits() {
-		if spec.Options[h.opt.Name] != h.opt {
-			out.plain, out.number = false, false // an option the table does not know may change it
+	if hits := ps.hits(); out.plain {
+		for i := range hits {
+			if spec.Options[hits[i].opt.Name] != hits[i].opt {
+				out.plain, out.number = false, false // an option the table does not know may change it
+			}
 		}
 	}
 	if spec.Lists {
@@ -216,9 +218,11 @@ func (a *analyzer) outputOf(spec *knowledge.Spec, root string, ps *parsed) outpu
 	if r := spec.Operands.Repeat; spec.Number && len(ps.operands()) > 0 && r != nil && *r != knowledge.RoleData {
 		out.plain, out.number = false, false // it prints names, too
 	}
-	for _, w := range ps.operands() {
-		if strings.HasPrefix(w.text, "-") || strings.HasPrefix(w.text, "+-") {
-			out.plain = false // date +-x prints what looks like an option
+	if ops := ps.operands(); out.plain {
+		for i := range ops {
+			if strings.HasPrefix(ops[i].text, "-") || strings.HasPrefix(ops[i].text, "+-") {
+				out.plain = false // date +-x prints what looks like an option
+			}
 		}
 	}
 	if spec.Filter && a.stdin.listing && !reads {

@@ -16,6 +16,8 @@ type value struct {
 	// listing says that the value is the name of a file below root.
 	listing bool
 	root    string
+	// secret names the variable a credential came from.
+	secret string
 	// loop is the serial number of the loop the assignment stands in.
 	loop int
 }

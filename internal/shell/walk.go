@@ -29,7 +29,9 @@ func (a *analyzer) stmt(s *syntax.Stmt) output {
 	var out output
 	if s.Background || s.Coprocess {
 		mark := a.st.mark()
+		a.forks++
 		out = a.command(s)
+		a.forks--
 		a.st.restore(mark)
 	} else {
 		out = a.command(s)
@@ -125,28 +127,16 @@ func (a *analyzer) binary(c *syntax.BinaryCmd) output {
 	if c.Op == syntax.Pipe || c.Op == syntax.PipeAll {
 		return a.pipeline(c)
 	}
-	type link struct {
-		op   syntax.BinCmdOperator
-		stmt *syntax.Stmt
-	}
-	var links []link
-	first := &syntax.Stmt{Cmd: c}
-	for {
-		b, ok := first.Cmd.(*syntax.BinaryCmd)
-		if !ok || (b.Op != syntax.AndStmt && b.Op != syntax.OrStmt) || len(first.Redirs) > 0 || first.Background {
-			break
-		}
-		links = append(links, link{b.Op, b.Y})
-		first = b.X
-	}
+	var buf [8]*syntax.BinaryCmd
+	links, first := chain(buf[:0], c, syntax.AndStmt, syntax.OrStmt)
 	out := a.stmt(first)
 	mark := a.st.mark()
 	for i := len(links) - 1; i >= 0; i-- {
-		if links[i].op == syntax.OrStmt {
+		if links[i].Op == syntax.OrStmt {
 			a.st.forget(mark)
 			mark = a.st.mark()
 		}
-		out = a.stmt(links[i].stmt)
+		out = a.stmt(links[i].Y)
 	}
 	a.st.forget(mark)
 	if len(links) > 1 {
@@ -155,27 +145,34 @@ func (a *analyzer) binary(c *syntax.BinaryCmd) output {
 	return out
 }
 
+// chain takes a list of commands joined by either of two operators apart:
+// the links from the last to the first, and the command before them all.
+func chain(links []*syntax.BinaryCmd, c *syntax.BinaryCmd, one, other syntax.BinCmdOperator) ([]*syntax.BinaryCmd, *syntax.Stmt) {
+	for {
+		links = append(links, c)
+		b, ok := c.X.Cmd.(*syntax.BinaryCmd)
+		if !ok || (b.Op != one && b.Op != other) || len(c.X.Redirs) > 0 || c.X.Background || c.X.Negated {
+			return links, c.X
+		}
+		c = b
+	}
+}
+
 // pipeline follows a | b | c: each runs in a subshell and gets the output of
 // the one before.
 func (a *analyzer) pipeline(c *syntax.BinaryCmd) output {
-	var parts []*syntax.Stmt
-	first := &syntax.Stmt{Cmd: c}
-	for {
-		b, ok := first.Cmd.(*syntax.BinaryCmd)
-		if !ok || (b.Op != syntax.Pipe && b.Op != syntax.PipeAll) || len(first.Redirs) > 0 || first.Background {
-			break
-		}
-		parts = append(parts, b.Y)
-		first = b.X
-	}
+	var buf [8]*syntax.BinaryCmd
+	parts, first := chain(buf[:0], c, syntax.Pipe, syntax.PipeAll)
 	saved := a.stdin
 	mark := a.st.mark()
+	a.forks++
+	defer func() { a.forks-- }()
 	out := a.stmt(first)
 	a.st.restore(mark)
 	for i := len(parts) - 1; i >= 0; i-- {
 		out.given = true
 		a.stdin = out
-		out = a.stmt(parts[i])
+		out = a.stmt(parts[i].Y)
 		a.st.restore(mark)
 	}
 	a.stdin = saved

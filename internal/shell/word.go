@@ -88,9 +88,12 @@ func (a *analyzer) span(n syntax.Node) Span {
 // fields expands a word the way the shell does before it runs a command.
 func (a *analyzer) fields(dst []word, w *syntax.Word) []word {
 	if len(w.Parts) == 1 {
-		if f, ok := a.plainPart(w.Parts[0]); ok {
-			return append(dst, f)
+		n := len(dst)
+		dst = append(dst, word{})
+		if a.plainPart(&dst[n], w.Parts[0]) {
+			return dst
 		}
+		dst = dst[:n]
 	}
 	if hasBrace(w) {
 		cp := *w
@@ -102,50 +105,48 @@ func (a *analyzer) fields(dst []word, w *syntax.Word) []word {
 }
 
 // plainPart is the short way for the most common words: a bare literal, or
-// one in quotes without anything to expand.
-func (a *analyzer) plainPart(p syntax.WordPart) (word, bool) {
+// one in quotes without anything to expand. It fills in f, which is empty.
+func (a *analyzer) plainPart(f *word, p syntax.WordPart) bool {
 	switch p := p.(type) {
 	case *syntax.Lit:
-		return a.plainLiteral(p)
+		return a.plainLiteral(f, p)
 	case *syntax.SglQuoted:
 		if p.Dollar {
-			break
+			return false
 		}
-		f := word{text: p.Value, known: true, quoted: true, span: a.span(p), at: -1}
-		if a.fixed == nil {
-			f.at = f.span.Start + 1
-		}
-		return f, true
+		f.text = p.Value
 	case *syntax.DblQuoted:
 		if p.Dollar || len(p.Parts) != 1 {
-			break
+			return false
 		}
 		lit, ok := p.Parts[0].(*syntax.Lit)
 		if !ok || strings.IndexByte(lit.Value, '\\') >= 0 {
-			break
+			return false
 		}
-		f := word{text: lit.Value, known: true, quoted: true, span: a.span(p), at: -1}
-		if a.fixed == nil && int(lit.End().Offset())-int(lit.Pos().Offset()) == len(lit.Value) {
-			f.at = f.span.Start + 1
-		}
-		return f, true
+		f.text = lit.Value
+	default:
+		return false
 	}
-	return word{}, false
+	f.known, f.quoted, f.span, f.at = true, true, a.span(p), -1
+	if a.fixed == nil && f.span.End-f.span.Start == len(f.text)+2 {
+		f.at = f.span.Start + 1
+	}
+	return true
 }
 
-func (a *analyzer) plainLiteral(lit *syntax.Lit) (word, bool) {
+func (a *analyzer) plainLiteral(f *word, lit *syntax.Lit) bool {
 	v := lit.Value
 	for i := 0; i < len(v); i++ {
 		switch v[i] {
 		case '\\', '*', '?', '[', '{', '~':
-			return word{}, false
+			return false
 		}
 	}
-	f := word{text: v, known: true, span: a.span(lit), at: -1}
+	f.text, f.known, f.span, f.at = v, true, a.span(lit), -1
 	if a.fixed == nil && f.span.End-f.span.Start == len(v) {
 		f.at = f.span.Start
 	}
-	return f, true
+	return true
 }
 
 func hasBrace(w *syntax.Word) bool {
@@ -417,7 +418,8 @@ func (a *analyzer) one(w *syntax.Word) word {
 		return word{known: true, at: -1}
 	}
 	if len(w.Parts) == 1 {
-		if f, ok := a.plainPart(w.Parts[0]); ok {
+		var f word
+		if a.plainPart(&f, w.Parts[0]) {
 			return f
 		}
 	}

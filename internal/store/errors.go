@@ -24,8 +24,8 @@ var (
 	ErrClosed = errors.New("store: closed")
 	// ErrCommit marks an error that befell the whole group: none of its functions may be taken as done.
 	ErrCommit = errors.New("store: the transaction was not committed")
-	// ErrInDoubt is an ErrCommit whose connection broke while the answer was on its way: the server may have kept the
-	// writes. Take them as not done, and read before doing them again.
+	// ErrInDoubt is an ErrCommit whose connection broke, or whose disk failed, before the answer was there: the writes may
+	// have been kept. Take them as not done, and read before doing them again.
 	ErrInDoubt = fmt.Errorf("%w, or its answer was lost", ErrCommit)
 	// ErrConflict says that other nodes kept changing the same rows; the write was tried several times.
 	ErrConflict = errors.New("store: other writers kept interfering")

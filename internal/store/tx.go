@@ -80,7 +80,8 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	return n, tx.fail(err)
 }
 
-// Query runs a query. Its rows must be closed, or read to their end, before the next statement.
+// Query runs a query. Its rows must be closed, or read to their end, before the next statement. Write a bound limit as
+// LIMIT CAST($1 AS BIGINT): SQLite plans a statement anew for each value of a bare one.
 func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 	if err := tx.ready(); err != nil {
 		return nil, err

@@ -69,6 +69,12 @@ type job struct {
 	fn     func(*Tx) error
 	err    error      // of fn in the current attempt
 	answer chan error // buffered, so that the writer never waits for a caller
+	told   bool
+}
+
+func (j *job) tell(err error) {
+	j.told = true
+	j.answer <- err
 }
 
 // writer is the only goroutine that writes.
@@ -146,16 +152,15 @@ func (w *writer) serve(jobs []*job) {
 		if err != nil {
 			j.err = err
 		}
-		j.answer <- j.err
+		j.tell(j.err)
 	}
 }
 
 // answerRest makes sure that nobody waits for ever when a function ended the goroutine.
 func (w *writer) answerRest(jobs []*job) {
 	for _, j := range jobs {
-		select {
-		case j.answer <- fmt.Errorf("%w: %w", ErrCommit, ErrPanic):
-		default: // answered already, and not yet read
+		if !j.told {
+			j.tell(fmt.Errorf("%w: %w", ErrCommit, ErrPanic))
 		}
 	}
 }
@@ -320,8 +325,7 @@ func (g *group) commit() error {
 		return fmt.Errorf("%w: %w", ErrCommit, err)
 	}
 	if err := g.writer.session.control(g.ctx, "COMMIT"); err != nil {
-		err = fault(err)
-		if s.dialect.name() == Postgres && errors.Is(err, ErrUnavailable) {
+		if err = fault(err); errors.Is(err, ErrUnavailable) {
 			return fmt.Errorf("%w: %w", ErrInDoubt, err)
 		}
 		return fmt.Errorf("%w: %w", ErrCommit, err)

@@ -38,11 +38,11 @@ func allNeeds() []need {
 		{
 			name: "PostgreSQL", why: "the storage contract on both databases",
 			programs: []string{"initdb", "/usr/lib/postgresql/*/bin/initdb", "/usr/pgsql-*/bin/initdb"},
-			deb:      "postgresql", users: []string{"internal/store"},
+			deb:      "postgresql", users: []string{"internal/store", "test/e2e"},
 		},
 		{
-			name: "bubblewrap", why: "the sandbox back-end of that name",
-			programs: []string{"bwrap"}, deb: "bubblewrap", users: []string{"sandbox"},
+			name: "bubblewrap", why: "the sandbox back-end of that name, and the shell analysis against the real bash",
+			programs: []string{"bwrap"}, deb: "bubblewrap", users: []string{"sandbox", "internal/shell"},
 		},
 		{
 			name: "firejail", why: "the sandbox back-end of that name",
@@ -50,12 +50,12 @@ func allNeeds() []need {
 		},
 		{
 			name: "strace", why: "that no answer is given before the sync of its records",
-			programs: []string{"strace"}, deb: "strace", users: []string{"internal/daemon", "test/durability"},
+			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e"},
 		},
 		{
 			name: "Chromium", why: "the console in a real browser",
 			programs: []string{"chromium", "chromium-browser", "google-chrome"}, deb: "chromium",
-			users: []string{"internal/console", "test/console"},
+			users: []string{"internal/console", "test/e2e"},
 		},
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{

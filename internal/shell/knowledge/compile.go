@@ -2,6 +2,8 @@ package knowledge
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -61,16 +63,26 @@ func compileSub(parent *Spec, raw *rawSub, groups map[string]string, style Style
 		at := parent
 		words := strings.Fields(name)
 		for _, w := range words[:len(words)-1] {
-			next := at.Subs[w]
-			if next == nil {
-				next = &Spec{}
-				at.setSub(w, next)
-			}
-			at = next
+			at = at.level(w)
 		}
 		at.setSub(words[len(words)-1], spec)
 	}
 	return nil
+}
+
+// level is the spec of a subcommand that has subcommands itself. Names that
+// were declared together share one spec, so this one gets its own copy.
+func (s *Spec) level(name string) *Spec {
+	next := &Spec{}
+	if old := s.Subs[name]; old != nil {
+		*next = *old
+		next.Subs, next.Patterns = maps.Clone(old.Subs), slices.Clone(old.Patterns)
+	}
+	if s.Subs == nil {
+		s.Subs = map[string]*Spec{}
+	}
+	s.Subs[name] = next
+	return next
 }
 
 func (s *Spec) setSub(name string, sub *Spec) {

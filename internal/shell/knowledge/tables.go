@@ -197,6 +197,33 @@ func (t *pathTable) place(path string) Tag {
 	return tag
 }
 
+// GlobMayBeSecret says that a pattern could match a file that holds
+// credentials: what stands before and behind its first and last special
+// character is the beginning and the end of such a name.
+func (b *Base) GlobMayBeSecret(pattern string) bool {
+	t := &b.tables.paths
+	if first := strings.IndexAny(pattern, "*?["); first > 0 && pattern[0] == '/' {
+		for p, tag := range t.exactly {
+			if tag == TagSecret && strings.HasPrefix(p, pattern[:first]) && strings.Count(p, "/") == strings.Count(pattern, "/") && first > len("/etc/") {
+				return true
+			}
+		}
+	}
+	for name := range strings.SplitSeq(pattern, "/") {
+		first := strings.IndexAny(name, "*?[")
+		if first < 0 || first < 2 && !strings.HasPrefix(name, ".") {
+			continue
+		}
+		head, tail := name[:first], name[strings.LastIndexAny(name, "*?]")+1:]
+		for secret, c := range t.names {
+			if c.tag == TagSecret && strings.HasPrefix(secret, head) && strings.HasSuffix(secret, tail) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func lastComponent(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	return path[strings.LastIndexByte(path, '/')+1:]

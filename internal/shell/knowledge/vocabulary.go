@@ -78,12 +78,12 @@ const (
 	RoleGitConfig             // key=value for git
 	RolePython                // inline code of the named language
 	RoleCode                  // inline code of another language
-	RoleKill                  // a process or service that is ended
 	RoleMount                 // source:target of a container mount
 	RoleCheckout              // git checkout's ambiguous operand: a branch or a file
 	RoleRefspec               // git push's refspec
 	RoleMethod                // an HTTP method
 	RoleVerb                  // data, except that a verb like delete means what it says
+	RoleJQ                    // a jq or yq program
 	RoleConnect               // how to reach a server, credentials included
 	numRoles
 )
@@ -91,7 +91,7 @@ const (
 var roleNames = [numRoles]string{
 	"data", "read", "list", "write", "new", "mutate", "moved", "delete", "remove", "cwd", "url", "host", "hostpath",
 	"hostdest", "command", "program", "shell", "shellarg", "script", "config", "assign", "var", "sed", "awk", "sql",
-	"gitconfig", "python", "code", "kill", "mount", "checkout", "refspec", "method", "verb", "connect",
+	"gitconfig", "python", "code", "mount", "checkout", "refspec", "method", "verb", "jq", "connect",
 }
 
 // String gives the name used in the tables.

@@ -128,4 +128,5 @@ CREATE TABLE approval_grant (
 	mac BLOB NOT NULL
 ) STRICT;
 CREATE INDEX approval_grant_good ON approval_grant (session, agent) WHERE state = 'good';
+CREATE INDEX approval_grant_live ON approval_grant (expires) WHERE state = 'good';
 CREATE INDEX approval_grant_given ON approval_grant (given, id);
