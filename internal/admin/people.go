@@ -240,6 +240,9 @@ func (d *Desk) RemoveAgent(ctx context.Context, a Actor, name string) error {
 			if _, err := d.opts.Approval.RevokeSession(tx, s.ID, a.Approver); err != nil {
 				return Act{}, err
 			}
+			if _, err := d.opts.Approval.CancelSession(tx, s.ID, "the agent was removed"); err != nil {
+				return Act{}, err
+			}
 		}
 		return a.act("agent.remove", name, nil), err
 	})

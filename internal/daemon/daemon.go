@@ -113,6 +113,7 @@ func Run(ctx context.Context, opts Options) error {
 	defer unix.Close()
 
 	d := &daemon{opts: opts, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
+	d.channels.Linger = 20 * time.Second
 	if err := d.open(ctx, tcp.Addr().String()); err != nil {
 		return err
 	}

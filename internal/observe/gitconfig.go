@@ -3,7 +3,6 @@ package observe
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
@@ -15,14 +14,10 @@ const maxConfig = 1 << 20
 // readGitConfig lists the settings of a file that make git run something. A
 // missing file sets nothing.
 func readGitConfig(file string) ([]shell.Setting, error) {
-	info, err := os.Stat(file)
+	data, err := ReadFile(file, maxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
-		return nil, errors.New("a configuration that cannot be read")
-	}
-	data, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

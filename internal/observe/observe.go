@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
@@ -173,7 +174,8 @@ func identify(path string) string {
 }
 
 func hash(path string) (string, error) {
-	f, err := os.Open(path)
+	// It was a regular file a moment ago; it may be a pipe by now.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return "", err
 	}

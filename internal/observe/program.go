@@ -104,11 +104,7 @@ func (v *view) Script(kind, dir, name string) (text string, known bool) {
 		return "", false // a Makefile's recipe depends on more than its text
 	}
 	file := filepath.Join(dir, "package.json")
-	info, err := os.Stat(file)
-	if err != nil || info.Size() > maxScripts {
-		return "", false
-	}
-	data, err := os.ReadFile(file)
+	data, err := ReadFile(file, maxScripts)
 	if err != nil {
 		return "", false
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
@@ -29,7 +30,10 @@ func (v *view) readRepository(dir string) shell.Repository {
 	}
 	r := shell.Repository{Known: true}
 	for _, gitDir := range dirs {
-		common := commonDir(gitDir)
+		common, err := commonDir(gitDir)
+		if err != nil {
+			return shell.Repository{}
+		}
 		for _, file := range []string{filepath.Join(common, "config"), filepath.Join(gitDir, "config.worktree")} {
 			v.read[file] = true
 			settings, err := readGitConfig(file)
@@ -81,7 +85,7 @@ func dotGit(dir string) (gitDir string, found bool, err error) {
 		return "", false, errors.New("a .git that cannot be read")
 	}
 	// A worktree or submodule: the file names the directory.
-	data, err := os.ReadFile(path)
+	data, err := ReadFile(path, maxConfig)
 	target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir:")
 	if err != nil || !ok {
 		return "", false, errors.New("a .git file that names no directory")
@@ -96,7 +100,10 @@ func dotGit(dir string) (gitDir string, found bool, err error) {
 // isRepository says whether git takes a directory for a repository: it has a
 // head, objects and refs.
 func isRepository(dir string) bool {
-	common := commonDir(dir)
+	common, err := commonDir(dir)
+	if err != nil {
+		return true // nobody knows; the settings will not be known either
+	}
 	for _, name := range []string{"objects", "refs"} {
 		if info, err := os.Stat(filepath.Join(common, name)); err != nil || !info.IsDir() {
 			return false
@@ -106,9 +113,12 @@ func isRepository(dir string) bool {
 	if target, err := os.Readlink(head); err == nil {
 		return strings.HasPrefix(target, "refs/")
 	}
-	data, err := os.ReadFile(head)
-	if err != nil {
+	data, err := ReadFile(head, maxConfig)
+	if errors.Is(err, fs.ErrNotExist) {
 		return false
+	}
+	if err != nil {
+		return true
 	}
 	text := strings.TrimSpace(string(data))
 	if ref, ok := strings.CutPrefix(text, "ref:"); ok {
@@ -119,16 +129,19 @@ func isRepository(dir string) bool {
 }
 
 // commonDir is the directory that worktrees share their settings in.
-func commonDir(gitDir string) string {
-	data, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
+func commonDir(gitDir string) (string, error) {
+	data, err := ReadFile(filepath.Join(gitDir, "commondir"), maxConfig)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return gitDir, nil
+	}
 	if err != nil {
-		return gitDir
+		return "", err
 	}
 	common := strings.TrimSpace(string(data))
 	if !filepath.IsAbs(common) {
 		common = filepath.Join(gitDir, common)
 	}
-	return common
+	return common, nil
 }
 
 // runsPrograms are the settings whose value git runs, or that bring in further

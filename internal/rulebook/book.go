@@ -13,6 +13,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -58,6 +59,7 @@ type Book struct {
 	broken   []string
 	trusted  map[call.Digest]bool
 	projects map[string]*project
+	combined map[call.Digest]*policy.Snapshot // of projects inside projects
 }
 
 // edition is a set of files with what they compile to.
@@ -174,7 +176,7 @@ func (b *Book) settle(staged *edition) {
 func (b *Book) read() (*edition, error) {
 	var files []file
 	for _, s := range b.opts.Sources {
-		content, err := os.ReadFile(s.Path)
+		content, err := observe.ReadFile(s.Path, maxFile)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -8,9 +8,10 @@
 // and [Book.Status] says so until it loads again.
 //
 // [Book.For] returns the policy for a call: the machine's and the user's
-// files, plus the file of the project that the call works in. A project's file
-// tightens as soon as it is seen; it loosens only after an approver trusted
-// its very digest, and taking it away is a change like any other.
+// files, plus the files of the projects that the call works in, at and above
+// its directory. A project's file tightens as soon as it is seen; it loosens
+// only after an approver trusted its very digest, and taking it away, or making
+// another one further down, takes nothing back.
 //
 // All nodes that share a database agree on one head; a node whose own policy
 // differs from it loads what the head stands for, and until then its calls are

@@ -3,12 +3,16 @@ package rulebook
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
+	"syscall"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -25,26 +29,67 @@ type project struct {
 // projectScope names a project's file in the store.
 const projectScope = "project:"
 
-// For returns the policy for a call and the head it was made from.
+// maxFile is the largest policy file.
+const maxFile = 1 << 20
+
+// For returns the policy for a call and the head it was made from. Of the
+// project files at and above its directory all count, as peers: one further
+// down, which an agent may have made, does not take away what one above says.
 func (b *Book) For(c *call.Call) (*policy.Snapshot, call.Digest) {
 	b.mu.Lock()
 	force := b.force
-	path := b.knownAbove(c.Dir)
 	b.mu.Unlock()
-	if found := projectFile(c.Dir); len(found) > len(path) {
-		path = found // the nearest one counts
+	snap := force.snap
+	paths := b.projectFiles(c.Dir)
+	contents := make([][]byte, len(paths))
+	for i, path := range paths {
+		if snap, contents[i] = b.effective(force, path); snap == nil {
+			return nil, force.snap.Hash // one that never loaded denies, whatever the others say
+		}
 	}
-	if path == "" {
-		return force.snap, force.snap.Hash
-	}
-	content, err := os.ReadFile(path)
-	b.mu.Lock()
-	snap, adopted := b.project(force, path, content, err)
-	b.mu.Unlock()
-	if adopted {
-		b.remember(path, content)
+	if len(paths) > 1 {
+		snap = b.combine(force, paths, contents)
 	}
 	return snap, force.snap.Hash
+}
+
+// effective returns what a project's file says that is in force, and the
+// policy it makes together with the one outside.
+func (b *Book) effective(force *edition, path string) (*policy.Snapshot, []byte) {
+	onDisk, err := observe.ReadOwnFile(path, maxFile)
+	b.mu.Lock()
+	snap, adopted := b.project(force, path, onDisk, err)
+	content := b.projects[path].content
+	b.mu.Unlock()
+	if adopted {
+		b.remember(path, onDisk)
+	}
+	return snap, content
+}
+
+// combine compiles several project files with the policy outside, once for the
+// same contents. Where they do not go together it returns nil, which denies.
+func (b *Book) combine(force *edition, paths []string, contents [][]byte) *policy.Snapshot {
+	h := sha256.New()
+	h.Write(force.snap.Hash[:])
+	for i, path := range paths {
+		fmt.Fprintf(h, "%q %x\n", path, sha256.Sum256(contents[i]))
+	}
+	key := call.Digest(h.Sum(nil))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if snap, ok := b.combined[key]; ok {
+		return snap
+	}
+	snap, err := b.compileProject(force, paths, contents)
+	if err != nil {
+		b.opts.Log.Error("the policies of a project and of one inside it do not go together", "files", paths, "error", err)
+	}
+	if b.combined == nil || len(b.combined) >= 256 {
+		b.combined = make(map[call.Digest]*policy.Snapshot)
+	}
+	b.combined[key] = snap
+	return snap
 }
 
 // project returns the snapshot of a project, and whether its file was newly
@@ -59,7 +104,7 @@ func (b *Book) project(force *edition, path string, content []byte, readErr erro
 	}
 	if p.content != nil && p.head != force.snap.Hash {
 		// The policy outside has changed: the same file means something else.
-		snap, err := b.compileProject(force, path, p.content)
+		snap, err := b.compileProject(force, []string{path}, [][]byte{p.content})
 		p.snap, p.head, p.problem = snap, force.snap.Hash, ""
 		if err != nil {
 			b.complain(path, p, err.Error())
@@ -72,7 +117,7 @@ func (b *Book) project(force *edition, path string, content []byte, readErr erro
 	case p.content != nil && bytes.Equal(p.content, content):
 		return p.snap, false
 	}
-	snap, err := b.compileProject(force, path, content)
+	snap, err := b.compileProject(force, []string{path}, [][]byte{content})
 	if err != nil {
 		b.complain(path, p, err.Error())
 		return p.snap, false
@@ -85,15 +130,17 @@ func (b *Book) project(force *edition, path string, content []byte, readErr erro
 	return p.snap, true
 }
 
-// compileProject compiles a project's file with the policy outside. The
+// compileProject compiles files of projects with the policy outside. The
 // caller holds the lock.
-func (b *Book) compileProject(force *edition, path string, content []byte) (*policy.Snapshot, error) {
-	parsed, err := policy.Parse(path, content)
-	if err != nil {
-		return nil, err
-	}
+func (b *Book) compileProject(force *edition, paths []string, contents [][]byte) (*policy.Snapshot, error) {
 	layers := append([]policy.Layer(nil), force.layers...)
-	layers = append(layers, policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[parsed.Digest()]})
+	for i, path := range paths {
+		parsed, err := policy.Parse(path, contents[i])
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[parsed.Digest()]})
+	}
 	return policy.Compile(layers, b.opts.Compile)
 }
 
@@ -129,7 +176,7 @@ func (b *Book) remember(path string, content []byte) {
 // TrustProject takes a project's file as it is on disk now: it may loosen, or
 // be gone. It runs inside an approver's transaction.
 func (b *Book) TrustProject(tx *store.Tx, path, by string) (call.Digest, error) {
-	content, err := os.ReadFile(path)
+	content, err := observe.ReadOwnFile(path, maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		_, err := tx.Exec(`DELETE FROM policy_files WHERE scope = $1`, projectScope+path)
 		store.Notify(tx, Scope, "trust")
@@ -145,34 +192,35 @@ func (b *Book) TrustProject(tx *store.Tx, path, by string) (call.Digest, error) 
 	return parsed.Digest(), b.trust(tx, parsed.Digest(), path, by)
 }
 
-// knownAbove returns the nearest remembered project file at or above a
-// directory. The caller holds the lock.
-func (b *Book) knownAbove(dir string) string {
-	best := ""
-	for path := range b.projects {
-		root := filepath.Dir(path)
-		if (dir == root || strings.HasPrefix(dir, strings.TrimSuffix(root, "/")+"/")) && len(path) > len(best) {
-			best = path
-		}
-	}
-	return best
-}
-
-// projectFile finds the policy file of the project that a directory is in:
-// the nearest one up the tree.
-func projectFile(dir string) string {
+// projectFiles lists the policy files of the projects that a directory is in,
+// the outermost first: those that are there, and those that were there once.
+func (b *Book) projectFiles(dir string) []string {
 	if !filepath.IsAbs(dir) {
-		return ""
+		return nil
 	}
+	var paths []string
 	for {
-		path := filepath.Join(dir, place.ProjectPolicy)
-		if _, err := os.Lstat(path); err == nil || !errors.Is(err, os.ErrNotExist) {
-			return path
+		if path := filepath.Join(dir, place.ProjectPolicy); b.knows(path) || exists(path) {
+			paths = append(paths, path)
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return ""
+			slices.Reverse(paths)
+			return paths
 		}
 		dir = parent
 	}
+}
+
+func (b *Book) knows(path string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.projects[path] != nil
+}
+
+// exists says whether something may be at a path; what cannot be looked at may
+// be.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil || !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 }

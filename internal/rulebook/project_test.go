@@ -106,20 +106,25 @@ func TestApproverLetsGoOfProject(t *testing.T) {
 	l.inProject(l.open(), "a", 30)
 }
 
+// TestNestedProjects: the files of all projects around a directory count, the
+// strictest of them; whoever can write in a project could else take away what
+// its policy says with a looser file further down.
 func TestNestedProjects(t *testing.T) {
 	t.Parallel()
 	l, b := started(t, mine)
 	l.write(l.project("a"), strict)
-	l.write(l.project("a/b"), strings.Replace(strict, "10", "20", 1))
+	l.write(l.project("a/b"), strings.Replace(strict, "10", "5", 1))
+	l.write(l.project("a/looser"), strings.Replace(strict, "10", "20", 1))
 	for _, b := range []*rulebook.Book{b, b, l.open()} {
-		l.inProject(b, "a/b/c", 20)
-		l.inProject(b, "a/b", 20)
+		l.inProject(b, "a/b/c", 5)
+		l.inProject(b, "a/b", 5)
 		l.inProject(b, "a", 10)
+		l.inProject(b, "a/looser", 10)
 		l.inProject(b, "a/bc", 10) // b is not above bc
 		l.inProject(b, "ab", 30)
 	}
 	l.remove(l.project("a/b"))
-	l.inProject(b, "a/b/c", 20)
+	l.inProject(b, "a/b/c", 5)
 }
 
 // TestProjectThatNeverLoaded: nobody knows what the file was to forbid, so

@@ -188,6 +188,9 @@ func TestSessionsOverTheNetworkBelongToTheirToken(t *testing.T) {
 		if err := check(session.Peer{Token: mine.TokenID()}); !errors.Is(err, session.ErrEnded) {
 			t.Errorf("the session of a removed agent: %v", err)
 		}
+		if _, _, err := h.open(t, session.Open{Agent: "builder", Surface: "api", Peer: session.Peer{Token: mine.TokenID()}}); !errors.Is(err, session.ErrToken) {
+			t.Errorf("a removed agent opened a session: %v", err)
+		}
 	})
 }
 
