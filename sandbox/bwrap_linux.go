@@ -409,7 +409,7 @@ func bubbleConfig(p *plan, grouped bool) (*launch.Config, error) {
 	}
 	cfg := &launch.Config{
 		Path: p.path, Argv: p.spec.Command, Env: p.env, Dir: p.dir, Umask: 0o022,
-		Filter: filter, Notify: true, Limits: rlimits(p.limits, true, grouped),
+		Filter: filter, Notify: true, Limits: rlimits(p.limits, 0, true, grouped),
 		Listen: p.port, TTY: p.spec.TTY != nil, Namespaces: namespaces(),
 	}
 	abi := landlockABI()
