@@ -425,7 +425,7 @@ var reachAttacks = map[string]func([]string) error{
 	"socks":   func(a []string) error { return throughSocks(a[0], a[1]) },
 }
 
-// proxyConn connects to the proxy; without one, straight to the listener.
+// proxyConn connects to the proxy, or to the listener without one.
 func proxyConn() (net.Conn, bool, error) {
 	if p := os.Getenv("HTTP_PROXY"); p != "" {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p, "http://"))
