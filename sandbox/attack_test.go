@@ -451,9 +451,8 @@ func throughProxy(host, port string) error {
 		fmt.Println("ESCAPED: the tunnel opened")
 		return nil
 	}
-	b, _ := io.ReadAll(c)
-	fmt.Print(string(b))
-	return nil
+	_, err = io.Copy(os.Stdout, c)
+	return err
 }
 
 func plainRequest(host, header, port string) error {

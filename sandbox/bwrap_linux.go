@@ -376,6 +376,12 @@ func stagedPath(staged map[string]string, path string) string {
 
 // sockets binds the named ones, wherever they are, into their own places.
 func (b *bubble) sockets(st *stage) error {
+	if len(b.plan.spec.UnixSockets) == 0 {
+		return nil // none can be made inside, so none can be reached
+	}
+	for _, path := range otherSockets(b.plan) {
+		b.add("--ro-bind", "/dev/null", path)
+	}
 	for _, path := range b.plan.spec.UnixSockets {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -398,6 +404,21 @@ func (b *bubble) sockets(st *stage) error {
 		b.add("--ro-bind-fd", b.pass(f, true), path)
 	}
 	return nil
+}
+
+// otherSockets lists sockets that lie in declared roots without being named;
+// they are covered.
+func otherSockets(p *plan) []string {
+	var list []string
+	for _, r := range p.roots {
+		_ = filepath.WalkDir(r.path, func(path string, d os.DirEntry, err error) error {
+			if err == nil && d.Type()&os.ModeSocket != 0 && !slices.Contains(p.spec.UnixSockets, path) {
+				list = append(list, path)
+			}
+			return nil
+		})
+	}
+	return list
 }
 
 // bubbleConfig is the second stage's part. The Landlock rules repeat what the
