@@ -15,6 +15,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
 
@@ -98,6 +99,19 @@ var kernelAttacks = map[string]func([]string) error{
 			return err
 		}
 		return escapedIf(unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, unix.CAP_SYS_ADMIN, 0, 0))
+	},
+	// tiocsti types into a terminal as if somebody had.
+	"tiocsti": func([]string) error {
+		_, slave, err := pty.Open()
+		if err != nil {
+			return err
+		}
+		if err := unix.IoctlSetInt(int(slave.Fd()), unix.TIOCSCTTY, 0); err != nil {
+			return err
+		}
+		c := byte('x')
+		_, _, errno := unix.Syscall(unix.SYS_IOCTL, slave.Fd(), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+		return escapedIf(errOf(errno))
 	},
 	"rootfile": func([]string) error { return show(os.Getenv("WS") + "/roots-own") },
 }

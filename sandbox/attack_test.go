@@ -425,7 +425,7 @@ var reachAttacks = map[string]func([]string) error{
 	"socks":   func(a []string) error { return throughSocks(a[0], a[1]) },
 }
 
-// proxyConn connects to the proxy; without one, straight to the listener.
+// proxyConn connects to the proxy, or to the listener without one.
 func proxyConn() (net.Conn, bool, error) {
 	if p := os.Getenv("HTTP_PROXY"); p != "" {
 		c, err := net.Dial("tcp", strings.TrimPrefix(p, "http://"))
@@ -451,9 +451,8 @@ func throughProxy(host, port string) error {
 		fmt.Println("ESCAPED: the tunnel opened")
 		return nil
 	}
-	b, _ := io.ReadAll(c)
-	fmt.Print(string(b))
-	return nil
+	_, err = io.Copy(os.Stdout, c)
+	return err
 }
 
 func plainRequest(host, header, port string) error {

@@ -175,6 +175,10 @@ func BenchmarkEgress(b *testing.B) {
 		func() error { return fetch(net.Dial("tcp", secure.Listener.Addr().String())) },
 		func() error { return fetch(tunnel("443")) },
 	)
+	reportRates(b, m)
+}
+
+func reportRates(b *testing.B, m []time.Duration) {
 	rate := func(d time.Duration) float64 { return bulk / d.Seconds() / (1 << 20) }
 	b.ReportMetric(rate(m[0]), "bare-MiB/s")
 	b.ReportMetric(rate(m[1])/rate(m[0]), "bare-proxy/direct")

@@ -25,7 +25,7 @@ const docsFile = "../docs/sandbox.md"
 // direction, so the table is neither better nor worse than the truth.
 func TestDocumentedLimits(t *testing.T) {
 	var b strings.Builder
-	b.WriteString("| attempt | bubblewrap | landlock |\n| --- | --- | --- |\n")
+	b.WriteString("| attempt | bubblewrap | landlock | firejail |\n| --- | --- | --- | --- |\n")
 	held, mechanisms := 0, map[string]bool{}
 	list := attempts()
 	slices.SortFunc(list, func(x, y attempt) int { return strings.Compare(x.name, y.name) })
@@ -41,9 +41,9 @@ func TestDocumentedLimits(t *testing.T) {
 			}
 			return "held"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", a.name, mark(sandbox.Bubblewrap), mark(sandbox.Landlock))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a.name, mark(sandbox.Bubblewrap), mark(sandbox.Landlock), mark(sandbox.Firejail))
 	}
-	fmt.Fprintf(&b, "\nHeld by both wherever they apply: %d further attempts over %d mechanisms.\n\n", held, len(mechanisms))
+	fmt.Fprintf(&b, "\nHeld by all wherever they apply: %d further attempts over %d mechanisms.\n\n", held, len(mechanisms))
 	b.WriteString("| guarantee | bubblewrap | landlock |\n| --- | --- | --- |\n")
 	s := sandbox.Supported()
 	for _, name := range sandbox.AllGuarantees.Names() {

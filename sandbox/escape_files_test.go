@@ -129,9 +129,9 @@ func readAttempts() []attempt {
 		steal("list", "find", `find "$PRIV" -name 'secret*' | grep -q secret && echo ESCAPED`),
 		steal("list", "glob", `cd "$PRIV" && echo * | grep -q secret && echo ESCAPED`),
 		steal("list", "home", `ls -a "$HOME" | grep -q ssh && echo ESCAPED`),
-		steal("existence", "stat", `stat "$PRIV/secret.txt" >/dev/null && echo ESCAPED`).leaking(sandbox.Landlock),
-		steal("existence", "test", `test -e "$H/home/.ssh/id_rsa" && echo ESCAPED`).leaking(sandbox.Landlock),
-		call("existence", "watch", "inotify $PRIV").leaking(sandbox.Landlock),
+		steal("existence", "stat", `stat "$PRIV/secret.txt" >/dev/null && echo ESCAPED`).leaking(sandbox.Landlock, sandbox.Firejail),
+		steal("existence", "test", `test -e "$H/home/.ssh/id_rsa" && echo ESCAPED`).leaking(sandbox.Landlock, sandbox.Firejail),
+		call("existence", "watch", "inotify $PRIV").leaking(sandbox.Landlock, sandbox.Firejail),
 		steal("environment", "undeclared variable", `echo "$LEAKED"`).with(leakEnv("LEAKED", secret)).limited(noLeak("LEAKED")),
 		steal("environment", "loader variable", `test -n "$LD_LIBRARY_PATH" && echo ESCAPED`).with(leakEnv("LD_LIBRARY_PATH", "/nowhere")),
 		steal("environment", "shell start-up", `test -n "$BASH_ENV" && echo ESCAPED`).with(leakEnv("BASH_ENV", "/nowhere")),
@@ -169,18 +169,18 @@ func leakFile(h *host) {
 }
 
 func protectedAttempts() []attempt {
-	ll := sandbox.Landlock
+	ll, fj := sandbox.Landlock, sandbox.Firejail
 	list := []attempt{
 		sh("protected", "append to a hook", `echo evil >> .git/hooks/pre-commit`).leaking(ll),
 		sh("protected", "replace a hook", `echo evil > h; mv -f h .git/hooks/pre-commit`).leaking(ll),
 		sh("protected", "new hook", `echo evil > .git/hooks/post-checkout`).leaking(ll),
 		sh("protected", "delete hooks", `rm -rf .git/hooks`).leaking(ll),
 		sh("protected", "swap hooks directory", `mkdir e; echo evil > e/pre-commit; mv .git/hooks h2 && mv e .git/hooks`).leaking(ll),
-		sh("protected", "swap the repository", `mv .git g2 && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit`).leaking(ll),
+		sh("protected", "swap the repository", `mv .git g2 && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit`).leaking(ll, fj),
 		sh("protected", "configuration", `echo '[core] fsmonitor = evil' >> .git/config`).leaking(ll),
 		sh("protected", "configuration by rename", `cp .git/config c; echo '[core] pager = evil' >> c; mv -f c .git/config`).leaking(ll),
 		sh("protected", "nested repository", `echo evil >> sub/.git/hooks/post-merge`).leaking(ll),
-		sh("protected", "rename its parent", `mv sub sub2; mkdir -p sub/.git/hooks; echo evil > sub/.git/hooks/post-merge`).leaking(ll),
+		sh("protected", "rename its parent", `mv sub sub2; mkdir -p sub/.git/hooks; echo evil > sub/.git/hooks/post-merge`).leaking(ll, fj),
 		sh("protected", "agent settings", `echo '{"hooks":1}' > .claude/settings.json`).leaking(ll),
 		sh("protected", "server list", `echo '{"x":1}' > .mcp.json`).leaking(ll),
 		sh("protected", "link over", `ln -sf /tmp/x .mcp.json`).leaking(ll),

@@ -36,6 +36,11 @@ func kernelAttempts() []attempt {
 	rootCode("namespace", "control group", "unshare cgroup")
 	rootCode("namespace", "enter", "setns")
 	code("namespace", "user and mount", "clone usermnt")
+	if b, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti"); err != nil || strings.TrimSpace(string(b)) == "1" {
+		code("terminal injection", "type into a terminal", "tiocsti")
+	} else {
+		rootCode("terminal injection", "type into a terminal", "tiocsti")
+	}
 	code("io_uring", "setup", "sys io_uring_setup")
 	rootCode("bpf", "map", "sys bpf")
 	code("performance events", "open", "sys perf")

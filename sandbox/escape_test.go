@@ -262,7 +262,7 @@ func (h *host) spec(b sandbox.Backend) sandbox.Spec {
 		Dir: h.ws, Write: []string{h.ws}, Backend: b, Env: sandbox.Env{Pass: []string{}, Set: h.env},
 		Limits: sandbox.Limits{Wall: 30 * time.Second}, Quarantine: h.dir + "/quarantine",
 	}
-	if b == sandbox.Landlock {
+	if b != sandbox.Bubblewrap {
 		s.Without = sandbox.ProtectedPaths
 	}
 	return s

@@ -49,6 +49,45 @@ func TestTreeDiesWithTheGate(t *testing.T) {
 	t.Error("the command outlived the gate")
 }
 
+// With one socket named, another in the same directory stays out of reach.
+func TestOnlyNamedSockets(t *testing.T) {
+	h := newHost(t, 0)
+	defer h.close()
+	services(h)
+	for _, c := range []struct {
+		socket string
+		reach  bool
+	}{{h.ws + "/agent.sock", true}, {h.out + "/docker.sock", false}, {h.ws + "/packet.sock", false}} {
+		s := h.spec(sandbox.Bubblewrap)
+		s.UnixSockets = []string{h.ws + "/agent.sock"}
+		network := "unix"
+		if strings.HasSuffix(c.socket, "packet.sock") {
+			network = "unixpacket"
+		}
+		s.Command = []string{h.env["SELF"], "attack", "dial", network, c.socket}
+		if r := run(t, s); strings.Contains(string(r.Stdout), "ESCAPED") != c.reach {
+			t.Errorf("%s: %s%s", c.socket, r.Stdout, r.Stderr)
+		}
+	}
+}
+
+func TestMainForCommandLines(t *testing.T) {
+	var out, errs strings.Builder
+	o := sandbox.Options{Spec: script(work(t), "cat; exit 4")}
+	code, r := sandbox.Main(t.Context(), o, strings.NewReader("hello"), &out, &errs)
+	if code != 4 || out.String() != "hello" || r == nil {
+		t.Errorf("%d %q %q", code, out.String(), errs.String())
+	}
+	o.Explain = true
+	if code, _ := sandbox.Main(t.Context(), o, nil, &out, &errs); code != 0 || !strings.Contains(out.String(), "back-end") {
+		t.Errorf("%d %q", code, errs.String())
+	}
+	o.Explain, o.Spec.Write = false, []string{"*.txt"}
+	if code, _ := sandbox.Main(t.Context(), o, nil, &out, &errs); code != sandbox.ExitRefused {
+		t.Errorf("%d", code)
+	}
+}
+
 // A declared directory alternates with a link to a secret one while runs start:
 // whatever is mounted is the directory, or nothing runs.
 func TestSwappedRootIsNeverFollowed(t *testing.T) {

@@ -24,8 +24,8 @@ type job struct {
 	guarantees Guarantee
 	began      time.Time
 
-	tree *os.File // pidfd of the namespace's first process
-	main *os.File // pidfd of the command
+	tree *pidHandle // pidfd of the namespace's first process
+	main *pidHandle // pidfd of the command
 	// sweep kills what is left when there is no namespace to do it, and
 	// reports whether it found anything.
 	sweep   func() bool
@@ -100,7 +100,14 @@ type missingError struct{ missing Guarantee }
 
 func (e *missingError) Error() string { return "cannot hold " + e.missing.String() }
 
-func pidfd(pid int) (*os.File, error) {
+// pidHandle is a process that can be signalled from any goroutine and is
+// closed by one. A nil handle is a process that was never known.
+type pidHandle struct {
+	mu sync.Mutex
+	fd int // -1 once closed
+}
+
+func pidfd(pid int) (*pidHandle, error) {
 	if pid <= 0 {
 		return nil, errNoReport
 	}
@@ -108,7 +115,41 @@ func pidfd(pid int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), "pidfd"), nil
+	return &pidHandle{fd: fd}, nil
+}
+
+func (h *pidHandle) signal(sig unix.Signal) error {
+	if h == nil {
+		return errors.ErrUnsupported
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fd < 0 {
+		return os.ErrProcessDone
+	}
+	return unix.PidfdSendSignal(h.fd, sig, nil, 0)
+}
+
+func (h *pidHandle) close() {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fd >= 0 {
+		_ = unix.Close(h.fd)
+		h.fd = -1
+	}
+}
+
+// dead waits for the end; only the goroutine that closes the handle may call it.
+func (h *pidHandle) dead() {
+	for {
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(h.fd), Events: unix.POLLIN}}, -1)
+		if err != unix.EINTR {
+			return
+		}
+	}
 }
 
 // serve starts what runs beside the command on the host's side, from the
@@ -165,11 +206,8 @@ func (j *job) cleanup() {
 		_ = s.Close()
 	}
 	j.waits.Wait()
-	for _, f := range []*os.File{j.tree, j.main} {
-		if f != nil {
-			_ = f.Close()
-		}
-	}
+	j.tree.close()
+	j.main.close()
 	j.group.remove()
 	if j.private != "" {
 		_ = os.RemoveAll(j.private)
@@ -185,9 +223,9 @@ func (j *job) killTree() {
 		return
 	}
 	if j.tree != nil {
-		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)
-	} else if j.main != nil {
-		_ = unix.PidfdSendSignal(int(j.main.Fd()), unix.SIGKILL, nil, 0)
+		_ = j.tree.signal(unix.SIGKILL)
+	} else {
+		_ = j.main.signal(unix.SIGKILL)
 	}
 	if j.spawn != nil && j.spawn.proc != nil && j.tree == nil {
 		_ = j.spawn.proc.Kill()
@@ -204,13 +242,8 @@ func (j *job) wait() (*os.ProcessState, error) {
 	}
 	state, err := j.spawn.proc.Wait()
 	if j.tree != nil {
-		_ = unix.PidfdSendSignal(int(j.tree.Fd()), unix.SIGKILL, nil, 0)
-		for {
-			_, perr := unix.Poll([]unix.PollFd{{Fd: int32(j.tree.Fd()), Events: unix.POLLIN}}, -1)
-			if perr != unix.EINTR {
-				break
-			}
-		}
+		_ = j.tree.signal(unix.SIGKILL)
+		j.tree.dead()
 	}
 	for j.sweep != nil && j.sweep() {
 		// A pass that found something may have missed what that one started.

@@ -264,7 +264,7 @@ func (j *job) landlockConfig(abi int, id identity) (*launch.Config, error) {
 	slices.Sort(env)
 	cfg := &launch.Config{
 		Path: p.path, Argv: p.spec.Command, Env: env, Dir: p.dir, Umask: 0o022,
-		Filter: filter, Notify: true, Limits: rlimits(p.limits, false, j.group != nil), TTY: p.spec.TTY != nil,
+		Filter: filter, Notify: true, Limits: rlimits(p.limits, id.uid, false, j.group != nil), TTY: p.spec.TTY != nil,
 	}
 	cfg.HandledFS, cfg.Scoped = landlockMasks(abi)
 	cfg.Rules = confinedRules(p, cfg.HandledFS, j.private)

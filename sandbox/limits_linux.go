@@ -18,7 +18,7 @@ import (
 
 // rlimits translates Limits for the second stage. They always apply; a control
 // group, where one can be made, bounds the tree as a whole on top.
-func rlimits(l Limits, ownUserNS, grouped bool) []launch.Limit {
+func rlimits(l Limits, uid int, ownUserNS, grouped bool) []launch.Limit {
 	list := []launch.Limit{
 		{Resource: unix.RLIMIT_CORE, Value: 0},
 		{Resource: unix.RLIMIT_NOFILE, Value: uint64(l.OpenFiles)},
@@ -36,7 +36,7 @@ func rlimits(l Limits, ownUserNS, grouped bool) []launch.Limit {
 		n := uint64(l.Processes)
 		if !ownUserNS {
 			// Counted over all processes of the user; leave room for them.
-			n += processesOf(os.Getuid())
+			n += processesOf(uid)
 		}
 		list = append(list, launch.Limit{Resource: unix.RLIMIT_NPROC, Value: n})
 	}

@@ -93,6 +93,7 @@ type finding struct {
 	path string
 	mode fs.FileMode
 	link string // target, if it is a link
+	id   string // device and inode: a name can be given to something else
 }
 
 // scan walks a writable root and calls found for each protected entry. It
@@ -126,7 +127,7 @@ func (g *guard) walk(dir string, components []string, found func(finding) error)
 			hit = true
 		}
 		if hit {
-			f := finding{path: path, mode: e.Type()}
+			f := finding{path: path, mode: e.Type(), id: fileID(path)}
 			if e.Type()&fs.ModeSymlink != 0 {
 				f.link, _ = os.Readlink(path)
 			}

@@ -43,12 +43,12 @@ func (b *baseline) settle(p *plan) ([]Moved, error) {
 		}
 		for _, f := range found {
 			old, known := b.known[f.path]
-			if known && old.link == f.link && old.mode == f.mode || !known && inert(f) {
+			if known && old.link == f.link && old.mode == f.mode && old.id == f.id || !known && inert(f) {
 				continue
 			}
 			why := "a protected name appeared"
 			if known {
-				why = "a protected link was replaced"
+				why = "a protected entry was replaced"
 			}
 			m, err := q.move(r.path, f, why)
 			if err != nil {

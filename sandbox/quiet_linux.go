@@ -93,7 +93,7 @@ func (q *quiet) stage(j *job) error {
 	if err != nil {
 		return err
 	}
-	if j.private, err = os.MkdirTemp("/var/tmp", "gatehouse-run-"); err != nil {
+	if j.private, err = os.MkdirTemp("", "gatehouse-run-"); err != nil {
 		return err
 	}
 	if err := os.Chmod(j.private, 0o755); err != nil {
@@ -109,7 +109,7 @@ func (q *quiet) stage(j *job) error {
 	}
 	cfg := &launch.Config{
 		Path: p.path, Argv: p.spec.Command, Env: p.env, Dir: p.dir, Umask: 0o022, Filter: filter,
-		Limits: rlimits(p.limits, false, false), Namespaces: namespaces(), Quiet: true, Want: q.want,
+		Limits: rlimits(p.limits, q.id.uid, false, false), Namespaces: namespaces(), Quiet: true, Want: q.want,
 	}
 	q.config(cfg, j.private)
 	if err := os.WriteFile(j.private+"/config", cfg.Encode(), 0o444); err != nil {
@@ -162,7 +162,9 @@ func startFirejail(p *plan, st *streams) (*job, error) {
 		backend: Firejail, program: program, id: id,
 		want: launch.FactPidNS | launch.FactNetNS | launch.FactIPCNS | launch.FactMountNS | launch.FactNoNewPrivs | launch.FactNoCaps |
 			launch.FactSeccomp | launch.FactLandlockFS | launch.FactNotRoot,
-		holds: WriteRoots | ReadRoots | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
+		// Entries are made read-only, but a directory above them can still be
+		// renamed, so protected paths are not claimed.
+		holds: WriteRoots | ReadRoots | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
 			Syscalls | Environment | Descriptors | TreeDead | TerminalSafe,
 		args: func(dir string) []string { return firejailArgs(p, dir) },
 		config: func(cfg *launch.Config, dir string) {
@@ -183,9 +185,6 @@ func firejailArgs(p *plan, dir string) []string {
 	args := []string{
 		"--quiet", "--noprofile", "--net=none", "--caps.drop=all", "--nonewprivs", "--noroot", "--keep-var-tmp", "--ipc-namespace", "--private-dev",
 		"--read-only=" + dir, "--read-write=" + dir + "/tmp", "--deterministic-exit-code",
-	}
-	for _, pin := range p.pins {
-		args = append(args, "--read-write="+pin)
 	}
 	for _, f := range p.sealed {
 		if f.link == "" {

@@ -180,8 +180,10 @@ func (p *Process) Wait() (*Result, error) {
 	return p.result, p.err
 }
 
-// Backend and Guarantees say what holds the running command.
-func (p *Process) Backend() Backend      { return p.job.backend }
+// Backend is what holds the running command.
+func (p *Process) Backend() Backend { return p.job.backend }
+
+// Guarantees are what was proven before it started.
 func (p *Process) Guarantees() Guarantee { return p.job.guarantees }
 
 func (p *Process) finish(state *os.ProcessState, err error) {

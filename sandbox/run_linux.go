@@ -7,8 +7,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/egress"
 )
 
@@ -41,10 +39,10 @@ func exitState(state *os.ProcessState, r *Result) {
 // Signal sends a signal to the command itself.
 func (p *Process) Signal(sig os.Signal) error {
 	s, ok := sig.(syscall.Signal)
-	if !ok || p.job.main == nil {
+	if !ok {
 		return errors.ErrUnsupported
 	}
-	return unix.PidfdSendSignal(int(p.job.main.Fd()), s, nil, 0)
+	return p.job.main.signal(s)
 }
 
 // serveEgress runs the proxy on the listener that came out of the sandbox.

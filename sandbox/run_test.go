@@ -106,14 +106,14 @@ func TestClocks(t *testing.T) {
 func TestCancelledContextKillsTheTree(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := script(work(t), `echo up; sleep 60`)
-	var out notifyWriter
-	out.got = make(chan struct{})
+	out := notifyWriter{got: make(chan struct{})}
+	up := out.got
 	s.Stdout = &out
 	p, err := sandbox.Start(ctx, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-out.got
+	<-up
 	cancel()
 	r, err := p.Wait()
 	if err != nil || r.Ended != sandbox.EndCancelled {
