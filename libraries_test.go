@@ -60,6 +60,8 @@ var owners = map[string][]string{
 	"go.opentelemetry.io/otel/sdk":                                    {"internal/daemon"},
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": {"internal/daemon"},
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp":   {"internal/daemon", "internal/api"},
+	// Unified diffs of what a confined run changed.
+	"github.com/rogpeppe/go-internal": {"sandbox/changes"},
 	// The system itself.
 	"golang.org/x/sys":  {"internal/store", "internal/launch", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
 	"golang.org/x/sync": {"internal/daemon", "internal/dispatch", "internal/mcp"},
@@ -71,7 +73,6 @@ var testLibraries = []string{
 	"github.com/chromedp/chromedp",
 	"github.com/chromedp/cdproto",
 	"github.com/google/go-cmp",
-	"github.com/rogpeppe/go-internal",
 	"go.uber.org/goleak",
 	"pgregory.net/rapid",
 }

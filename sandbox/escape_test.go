@@ -305,6 +305,17 @@ func (a attempt) free(t testing.TB, owner int) bool {
 	return a.judge(h, out)
 }
 
+// succeedsFree tries an attempt without a sandbox, several times if need be:
+// some race with the machine's other work, and one success is the proof.
+func (a attempt) succeedsFree(t testing.TB, owner int) bool {
+	for range 5 {
+		if a.free(t, owner) {
+			return true
+		}
+	}
+	return false
+}
+
 // runBounded runs a command and does not wait for what it left behind.
 func runBounded(cmd *exec.Cmd) (string, error) {
 	f, err := os.CreateTemp("", "gh-out-")
@@ -383,7 +394,7 @@ func runEscapes(t *testing.T, b sandbox.Backend) {
 		if a.root && os.Getuid() != 0 || a.same && owner != 0 || a.how == "egress" && b != sandbox.Bubblewrap {
 			continue
 		}
-		if !a.free(t, owner) {
+		if !a.succeedsFree(t, owner) {
 			t.Errorf("%s: does not succeed even without a sandbox, so it proves nothing", a.name)
 			continue
 		}

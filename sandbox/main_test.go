@@ -3,8 +3,11 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
@@ -25,6 +28,10 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, f := range cleanups {
 		f()
+	}
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
 	}
 	os.Exit(code)
 }

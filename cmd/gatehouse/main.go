@@ -16,6 +16,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 // Exit codes. Decisions have codes of their own, so that scripts can tell a
@@ -29,6 +31,7 @@ const (
 )
 
 func main() {
+	sandbox.MaybeLaunch() // first: inside a sandbox this process is its second stage
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRoot().ExecuteContext(ctx)
 	stop()
