@@ -262,4 +262,3 @@ func otherSockets(p *plan) []string {
 	}
 	return list
 }
-
