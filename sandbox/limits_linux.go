@@ -200,6 +200,18 @@ func (g *group) join(attr *syscall.SysProcAttr) error {
 	return nil
 }
 
+// leave takes the calling thread out again, once what it started is inside: a
+// group with a member cannot be removed.
+func (g *group) leave() {
+	if g == nil || g.v2 {
+		return
+	}
+	tid := []byte(strconv.Itoa(unix.Gettid()))
+	for _, d := range g.dirs {
+		_ = os.WriteFile(filepath.Join(filepath.Dir(d), "tasks"), tid, 0)
+	}
+}
+
 // usage reads the high-water marks before the group goes away.
 func (g *group) usage(u *Usage) (forkRefusals int64) {
 	if g == nil {
@@ -232,11 +244,13 @@ func readTrim(path string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// remove deletes the group. Its last members may still be on their way out.
+// remove deletes the group, from the thread that may still be in it. Its last
+// members may still be on their way out.
 func (g *group) remove() {
 	if g == nil {
 		return
 	}
+	g.leave()
 	if g.fd != nil {
 		_ = g.fd.Close()
 	}
