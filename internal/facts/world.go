@@ -21,6 +21,8 @@ type World interface {
 	Identify(path string) string
 	// Read lists the files whose content an answer rested on.
 	Read() []string
+	// Uncommitted lists work at or below the paths that no commit holds.
+	Uncommitted(paths []string) []string
 }
 
 // Options is what is known around a call besides the call itself.
