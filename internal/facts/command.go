@@ -110,8 +110,9 @@ func (x *extractor) script(e *shell.Effect) {
 	if !e.Path.Known || e.Path.Glob || e.Path.Value == "" || e.Path.Scope == shell.ScopeRemote {
 		return
 	}
-	if real, problem := x.resolve(e.Path.Value); problem == "" {
+	if real, byWords, problem := x.resolve(e.Path.Text()); problem == "" {
 		x.look(real)
+		x.look(byWords)
 	}
 }
 
@@ -130,7 +131,7 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.pattern(c, e, at)
 		return
 	}
-	scope := x.path(c, String{Where: at.Where, Text: e.Path.Value})
+	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
 	if e.Secret && !x.needs(call.SecretsAccess, scope) {
 		x.need(call.SecretsAccess, scope, at)
 	}

@@ -135,13 +135,21 @@ func (x *extractor) path(c call.Capability, s String) string {
 		}
 		return scope
 	}
-	real, problem := x.resolve(s.Text)
+	real, byWords, problem := x.resolve(s.Text)
 	if problem != "" {
 		evidence.Text = s.Text + ": " + problem
 		x.need(c, "", evidence)
 		x.facts.Class = "unknown"
 		return "a path that cannot be resolved"
 	}
+	if byWords != real {
+		x.place(c, byWords, evidence)
+	}
+	return x.place(c, real, evidence)
+}
+
+// place adds the need for a path without links, and returns the scope.
+func (x *extractor) place(c call.Capability, real string, evidence call.Evidence) string {
 	x.look(real)
 	x.guard(real, c != call.FSRead, evidence)
 	scope, inside := x.scope(real)
@@ -173,23 +181,30 @@ func (x *extractor) relative(word string) (scope string, ok bool) {
 	return "./" + clean, true
 }
 
-// resolve makes a word an absolute path without links.
-func (x *extractor) resolve(word string) (real, problem string) {
+// resolve makes a word an absolute path without links, in both ways in which
+// programs do: as the kernel does, for which ".." after a link is the parent of
+// where the link leads, and as shells and editors do, which first take ".." and
+// the word before it away. Which of them a tool is nobody knows.
+func (x *extractor) resolve(word string) (real, byWords, problem string) {
 	p, err := match.CleanPath(x.base, word)
 	if err != nil {
-		return "", err.Error()
+		return "", "", err.Error()
 	}
 	if p.Magic {
-		return "", "which file it is only its process can tell"
+		return "", "", "which file it is only its process can tell"
 	}
 	if x.world == nil {
-		return p.Clean, ""
+		return p.Clean, p.Clean, ""
 	}
 	r, err := match.Resolve(p.Raw, x.world)
 	if err != nil {
-		return "", err.Error()
+		return "", "", err.Error()
 	}
-	return r.Path, ""
+	clean, err := match.Resolve(p.Clean, x.world)
+	if err != nil {
+		return "", "", err.Error()
+	}
+	return r.Path, clean.Path, ""
 }
 
 // look notes what is at a path, for the world digest.

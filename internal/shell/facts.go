@@ -99,6 +99,18 @@ type Path struct {
 	// Glob says that Value is a pattern.
 	Glob  bool
 	Scope Scope
+	// Joined is Raw resolved against the working directory and not cleaned,
+	// where that may be another file: what ".." after a link means is for
+	// whoever follows links to say. It is "" elsewhere.
+	Joined string
+}
+
+// Text is the path as it is to be resolved on a machine.
+func (p *Path) Text() string {
+	if p.Joined != "" {
+		return p.Joined
+	}
+	return p.Value
 }
 
 // Effect is one thing a command does.

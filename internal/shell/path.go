@@ -34,7 +34,10 @@ type resolved struct {
 func (a *analyzer) resolve(w *word, text string) resolved {
 	text = strings.TrimPrefix(text, "file://")
 	r := resolved{Path: Path{Raw: text, Known: w.known, Glob: w.glob}}
-	r.Value = cleanPath(a.st.cwd.join(text))
+	joined := a.st.cwd.join(text)
+	if r.Value = cleanPath(joined); strings.Contains(joined, "/..") {
+		r.Joined = joined
+	}
 	judged := r.Value
 	if a.world != nil && a.remote == 0 && w.known && !w.glob && strings.HasPrefix(judged, "/") {
 		r.info = a.world.Path(judged)
