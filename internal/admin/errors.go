@@ -46,6 +46,10 @@ var shown = []struct {
 	{approval.ErrAgentToken, http.StatusForbidden, "an agent's token cannot do this"},
 	{approval.ErrCredential, http.StatusUnauthorized, "the credential, link or cookie is not valid (any more): ask an approver for a new one"},
 	{session.ErrToken, http.StatusUnauthorized, "the agent's token is not valid: `gatehouse agent add NAME` makes one"},
+	{session.ErrEnded, http.StatusConflict, "the session has ended: open a new one"},
+	{session.ErrGone, http.StatusForbidden, "the calling process cannot be told from others here: give the agent a token, `gatehouse agent add NAME` makes one"},
+	{session.ErrMoved, http.StatusConflict, ""},
+	{session.ErrForged, http.StatusConflict, ""},
 	{session.ErrForeign, http.StatusForbidden, "the session belongs to another process or token"},
 	{session.ErrNotFound, http.StatusNotFound, "there is no such session or agent"},
 	{session.ErrExists, http.StatusConflict, "the name is taken"},
@@ -93,7 +97,7 @@ func publicError(err error) error {
 			return &Error{text: text, status: s.status, cause: err}
 		}
 	}
-	if errors.Is(err, approval.ErrInvalid) {
+	if errors.Is(err, approval.ErrInvalid) || errors.Is(err, session.ErrInvalid) {
 		return &Error{text: err.Error(), status: http.StatusBadRequest, cause: err}
 	}
 	return err
