@@ -299,7 +299,7 @@ func (d *daemon) newID() string {
 
 // fileEdited puts a person's edit of a call before people.
 func (d *daemon) fileEdited(tx *store.Tx, r *gate.Request) (string, error) {
-	got, err := d.state.file(tx, r)
+	got, _, err := d.state.file(tx, r)
 	if err != nil {
 		return "", err
 	}
