@@ -68,6 +68,7 @@ var shown = []struct {
 	{store.ErrReadOnly, http.StatusServiceUnavailable, "the database is read-only: nothing can be recorded, so nothing is let through"},
 	{store.ErrLocked, http.StatusServiceUnavailable, "the database is locked by another program: nothing can be recorded, so nothing is let through"},
 	{store.ErrUnavailable, http.StatusServiceUnavailable, "the database cannot be reached: nothing can be recorded, so nothing is let through"},
+	{store.ErrInUse, http.StatusServiceUnavailable, "another gate runs under this node's name: nothing can be recorded, so nothing is let through"},
 	{store.ErrBusy, http.StatusServiceUnavailable, "the gate is overloaded: try again in a moment"},
 }
 

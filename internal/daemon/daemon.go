@@ -152,6 +152,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if d.store, err = store.Open(ctx, so); err != nil {
 		return err
 	}
+	if err := d.store.ClaimNode(ctx); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
