@@ -19,8 +19,14 @@ const (
 // Channels knows whether a person can be reached: a call waits for an answer
 // only where one can. It is safe for concurrent use.
 type Channels struct {
+	// Linger is how long someone who left still counts as looking: a browser
+	// that goes from one page to the next is gone for a moment. Set it before
+	// use.
+	Linger time.Duration
+
 	mu        sync.Mutex
 	open      map[Presence]int
+	left      time.Time            // when someone left last
 	delivered map[string]time.Time // request → when it is over
 }
 
@@ -38,6 +44,7 @@ func (c *Channels) Join(p Presence) (leave func()) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.open[p]--
+		c.left = time.Now()
 	})
 }
 
@@ -76,7 +83,9 @@ func (c *Channels) LiveFor(request string) bool {
 	return c.looking() || (ok && time.Now().Before(expires))
 }
 
-func (c *Channels) looking() bool { return c.open[ConsoleOpen] > 0 || c.open[WatchRunning] > 0 }
+func (c *Channels) looking() bool {
+	return c.open[ConsoleOpen] > 0 || c.open[WatchRunning] > 0 || !c.left.IsZero() && time.Since(c.left) < c.Linger
+}
 
 // Open says how many look, in which way.
 func (c *Channels) Open(p Presence) int {

@@ -104,10 +104,15 @@ func eval[T any](b *browser, js string) T {
 // until waits for an expression to become true.
 func (b *browser) until(js string) {
 	b.t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if eval[bool](b, js) {
+	for range 1200 {
+		v, err := cdp.Run(b.ctx, cdp.Evaluate[bool](js))
+		switch {
+		case err != nil && !strings.Contains(err.Error(), "navigated"):
+			b.t.Fatalf("%s: %v", js, err)
+		case err == nil && v:
 			return
 		}
+		time.Sleep(50 * time.Millisecond)
 	}
 	b.t.Fatalf("never became true: %s", js)
 }

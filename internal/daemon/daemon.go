@@ -113,6 +113,7 @@ func Run(ctx context.Context, opts Options) error {
 	defer unix.Close()
 
 	d := &daemon{opts: opts, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
+	d.channels.Linger = 20 * time.Second
 	if err := d.open(ctx, tcp.Addr().String()); err != nil {
 		return err
 	}
@@ -195,7 +196,7 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}, ProjectPolicy: place.ProjectPolicy}}
 	return nil
 }
 
@@ -277,8 +278,8 @@ func (d *daemon) welcome(ctx context.Context) error {
 		return err
 	}
 	name := "me"
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		name = u.Username
+	if u, err := user.Current(); err == nil {
+		name = approval.NameFrom(u.Username, name)
 	}
 	link, err := d.admin.FirstLink(name)
 	if err != nil {

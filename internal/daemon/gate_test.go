@@ -8,6 +8,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
@@ -296,5 +297,87 @@ func TestOwnRequests(t *testing.T) {
 	}
 	if err := h.Desk.Approve(t.Context(), h.alice, id, admin.Approval{Shown: h.request(id).Digest}); err == nil {
 		t.Error("a withdrawn request was approved")
+	}
+}
+
+// TestRecordHoldsNoSecret: neither a call's arguments, nor its note, nor what
+// the caller says about the outcome stores a credential.
+func TestRecordHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "")
+	const secret = "ghp_R8x2LqZ5vN1kTy7WbC4dFg9HjM3pSa6UeXoQ" // of no account
+	c := h.run("echo hello")
+	c.Note = "with " + secret
+	ans := h.want(gate.Allowed, c)
+	h.submit(h.run("curl -H 'Authorization: Bearer " + secret + "' https://api.example.com"))
+	if err := h.Gate.Finish(t.Context(), ans.CallID, h.agent, gate.Failed, "401 for token "+secret); err != nil {
+		t.Fatal(err)
+	}
+	var dump strings.Builder
+	h.tx(func(tx *store.Tx) error {
+		rows, err := tx.Query(`SELECT CAST(body AS TEXT) FROM audit_record`)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var body string
+			if err := rows.Scan(&body); err != nil {
+				return err
+			}
+			dump.WriteString(body + "\n")
+		}
+		return rows.Err()
+	})
+	if !strings.Contains(dump.String(), "401 for token") {
+		t.Fatal("the outcome is not on record: the test is about nothing")
+	}
+	for _, line := range strings.Split(dump.String(), "\n") {
+		if strings.Contains(line, secret) {
+			t.Errorf("a secret is on record: %s", line)
+		}
+	}
+}
+
+// TestApprovalIsOfOnePolicy: a person who approved under another policy was
+// shown other reasons.
+func TestApprovalIsOfOnePolicy(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "")
+	h.approve(h.want(gate.Pending, h.create()).Request, 0)
+	h.writePolicy("[limits]\nasks_per_hour = 30\n")
+	if err := h.Book.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.want(gate.Pending, h.create())
+}
+
+// TestProjectThatDoesNotLoadDenies: and says so, to the agent too.
+func TestProjectThatDoesNotLoadDenies(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "")
+	h.write(place.ProjectPolicy, "version = 1\nnonsense = 1\n")
+	ans := h.want(gate.Denied, h.read())
+	h.want(gate.Denied, h.run("ls"))
+	if strings.Contains(ans.Message, "because .") {
+		t.Errorf("a denial without a reason: %s", ans.Message)
+	}
+	if _, err := h.Gate.Prepare(t.Context(), h.create(), ""); err == nil {
+		t.Error("a call was put before a person that no policy is in force for")
+	}
+	h.write(place.ProjectPolicy, "version = 1\n")
+	h.want(gate.Allowed, h.read())
+}
+
+// TestAttentionIsBounded: beyond the limit a call is denied, not queued.
+func TestAttentionIsBounded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "[limits]\npending_per_session = 1\n")
+	h.want(gate.Pending, h.create())
+	other := h.create()
+	other.Args = []byte(`{"name":"y"}`)
+	h.want(gate.Denied, other)
+	if n := len(h.requests("pending")); n != 1 {
+		t.Errorf("%d requests wait", n)
 	}
 }

@@ -97,7 +97,7 @@ func (r *recorder) decision(d *call.Decision) *call.Decision {
 		}
 		clean.Ballots[i].Votes = make([]call.Vote, len(b.Votes))
 		for j, v := range b.Votes {
-			v.Evidence = r.evidence(v.Evidence)
+			v.Evidence, v.Reason = r.evidence(v.Evidence), r.text(v.Reason)
 			if v.Need != nil {
 				n := r.need(*v.Need)
 				v.Need = &n
@@ -138,7 +138,19 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 
 // append adds an event to the log.
 func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
-	rest, err := json.Marshal(stored{Verdict: e.Verdict, Start: e.Start, Outcome: e.Outcome})
+	end := e.Outcome
+	if end != nil && end.Detail != "" {
+		// An error message repeats what a program was given.
+		end = &gate.End{Outcome: end.Outcome, Detail: r.text(end.Detail)}
+	}
+	verdict := e.Verdict
+	if verdict != nil && e.Level != call.AutoApprove {
+		// A reason may quote what it objects to.
+		clean := *verdict
+		clean.Reason = r.text(clean.Reason)
+		verdict = &clean
+	}
+	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end})
 	if err != nil {
 		return err
 	}

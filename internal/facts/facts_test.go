@@ -33,7 +33,9 @@ func (w *world) Script(string, string, string) (string, bool) { return "", false
 
 var options = &facts.Options{
 	Home: "/home/ann",
-	Own:  facts.Own{Paths: []string{"/home/ann/.local/share/gatehouse"}, Listeners: []string{"127.0.0.1:7878"}},
+	Own: facts.Own{
+		Paths: []string{"/home/ann/.local/share/gatehouse"}, Listeners: []string{"127.0.0.1:7878"}, ProjectPolicy: ".gatehouse.toml",
+	},
 }
 
 func extract(t *testing.T, w facts.World, op, args string) *facts.Facts {
@@ -119,6 +121,8 @@ func TestSelf(t *testing.T) {
 		{"Read", `{"file_path":"innocent/keys"}`},
 		{"Write", `{"file_path":"/home/ann/.local/share/gatehouse/policy.toml","content":""}`},
 		{"Bash", `{"command":"rm -rf ~/.local"}`},
+		{"Write", `{"file_path":"sub/.gatehouse.toml","content":"version = 1"}`},
+		{"Bash", `{"command":"rm .gatehouse.toml"}`},
 		{"Bash", `{"command":"sqlite3 ~/.local/share/gatehouse/gatehouse.db"}`},
 		{"Bash", `{"command":"curl http://localhost:7878/v1/approvals"}`},
 		{"WebFetch", `{"url":"http://127.0.0.1:7878/"}`},

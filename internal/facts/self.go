@@ -2,6 +2,7 @@ package facts
 
 import (
 	"net"
+	"path"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,10 @@ import (
 // guard notes a path that reaches the gate itself: one of its files, or, for
 // a change, a directory above them.
 func (x *extractor) guard(real string, changes bool, e call.Evidence) {
+	if changes && path.Base(real) == x.opts.Own.ProjectPolicy && x.opts.Own.ProjectPolicy != "" {
+		x.self(e.Where, "a project's policy "+real)
+		return
+	}
 	for _, own := range x.opts.Own.Paths {
 		if match.Within(own, real) || changes && match.Within(real, own) {
 			x.self(e.Where, "the gate's own "+own)

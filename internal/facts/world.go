@@ -42,6 +42,9 @@ type Own struct {
 	Paths []string
 	// Listeners are the gate's addresses, as host:port.
 	Listeners []string
+	// ProjectPolicy is the name of projects' policy files, which no agent
+	// writes, wherever they lie.
+	ProjectPolicy string
 }
 
 // Implied is a capability that follows from what a call touches.

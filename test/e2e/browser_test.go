@@ -59,6 +59,9 @@ func (b *tab) do(steps ...cdp.Action[cdp.Void]) {
 func (b *tab) is(js string) bool {
 	b.t.Helper()
 	v, err := cdp.Run(b.ctx, cdp.Evaluate[bool]("!!("+js+")"))
+	if err != nil && strings.Contains(err.Error(), "navigated") {
+		return false // the page went away under the question: ask the next one
+	}
 	if err != nil {
 		b.t.Fatalf("%s: %v", js, err)
 	}
