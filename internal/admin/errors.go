@@ -46,6 +46,7 @@ var shown = []struct {
 	{approval.ErrAgentToken, http.StatusForbidden, "an agent's token cannot do this"},
 	{approval.ErrCredential, http.StatusUnauthorized, "the credential, link or cookie is not valid (any more): ask an approver for a new one"},
 	{session.ErrToken, http.StatusUnauthorized, "the agent's token is not valid: `gatehouse agent add NAME` makes one"},
+	{session.ErrGone, http.StatusForbidden, "the calling process cannot be told from others here: give the agent a token, `gatehouse agent add NAME` makes one"},
 	{session.ErrForeign, http.StatusForbidden, "the session belongs to another process or token"},
 	{session.ErrNotFound, http.StatusNotFound, "there is no such session or agent"},
 	{session.ErrExists, http.StatusConflict, "the name is taken"},
@@ -67,6 +68,7 @@ var shown = []struct {
 	{store.ErrReadOnly, http.StatusServiceUnavailable, "the database is read-only: nothing can be recorded, so nothing is let through"},
 	{store.ErrLocked, http.StatusServiceUnavailable, "the database is locked by another program: nothing can be recorded, so nothing is let through"},
 	{store.ErrUnavailable, http.StatusServiceUnavailable, "the database cannot be reached: nothing can be recorded, so nothing is let through"},
+	{store.ErrInUse, http.StatusServiceUnavailable, "another gate runs under this node's name: nothing can be recorded, so nothing is let through"},
 	{store.ErrBusy, http.StatusServiceUnavailable, "the gate is overloaded: try again in a moment"},
 }
 

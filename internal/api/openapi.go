@@ -59,6 +59,7 @@ func OpenAPI(version string) (map[string]any, error) {
 		}
 		paths[r.path][strings.ToLower(r.method)] = op
 	}
+	paths["/metrics"] = map[string]any{"get": metricsOperation()}
 	bearer := func(text string) map[string]any {
 		return map[string]any{"type": "http", "scheme": "bearer", "description": text}
 	}
@@ -75,6 +76,18 @@ func OpenAPI(version string) (map[string]any, error) {
 			"approver": bearer("An approver's credential (`gatehouse approver add NAME`)."),
 		}},
 	}, nil
+}
+
+// metricsOperation describes what Prometheus scrapes. It is no route of the
+// table, because it is not JSON and not of a version of ours.
+func metricsOperation() map[string]any {
+	text := func(description string) map[string]any {
+		return map[string]any{"description": description, "content": map[string]any{"text/plain": map[string]any{"schema": map[string]any{"type": "string"}}}}
+	}
+	return map[string]any{
+		"summary": "Metrics in the text format of Prometheus", "operationId": "getMetrics", "tags": []string{"open"},
+		"responses": map[string]any{"200": text("OK"), "default": text("What went wrong")},
+	}
 }
 
 // operation describes one route.

@@ -50,6 +50,22 @@ const enrolMark = "enrolled"
 // approverName keeps names apart at a glance: no case, no look-alikes.
 var approverName = regexp.MustCompile(`^[a-z0-9][a-z0-9._@-]{0,63}$`)
 
+// NameFrom makes an approver's name of a user's, which may be in capitals or
+// carry a domain; instead is what is left where nothing of it can be used.
+func NameFrom(user, instead string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("._@-", r) {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(user))
+	name = strings.TrimLeft(name, "._@-")
+	if name = name[:min(len(name), 64)]; !approverName.MatchString(name) {
+		return instead
+	}
+	return name
+}
+
 // Enrol makes the first approver and needs no credential for it. It works once
 // in the life of a database: with any approver there ever was, removed ones
 // included, it fails with ErrEnrolled.

@@ -339,3 +339,17 @@ func TestConsoleSessions(t *testing.T) {
 		return err
 	})
 }
+
+// TestNameFrom: whatever the user who starts the gate is called, the link on
+// their terminal enrols them.
+func TestNameFrom(t *testing.T) {
+	t.Parallel()
+	for user, want := range map[string]string{
+		"ann": "ann", "Ann.Smith": "ann.smith", `CORP\Ann`: "corp-ann", "ann@corp.example": "ann@corp.example", "_www": "www", "": "me", "...": "me",
+		"žofie": "ofie", strings.Repeat("a", 70): strings.Repeat("a", 64),
+	} {
+		if got := approval.NameFrom(user, "me"); got != want {
+			t.Errorf("%q becomes %q, want %q", user, got, want)
+		}
+	}
+}

@@ -94,6 +94,9 @@ func (c *Client) Watch(ctx context.Context, fn func() error) error {
 			continue
 		}
 		if err := fn(); err != nil {
+			if ctx.Err() != nil {
+				return nil // it was told to end while fn was at work
+			}
 			return err
 		}
 	}

@@ -153,6 +153,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if d.store, err = store.Open(ctx, so); err != nil {
 		return err
 	}
+	if err := d.store.ClaimNode(ctx); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -275,8 +278,8 @@ func (d *daemon) welcome(ctx context.Context) error {
 		return err
 	}
 	name := "me"
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		name = u.Username
+	if u, err := user.Current(); err == nil {
+		name = approval.NameFrom(u.Username, name)
 	}
 	link, err := d.admin.FirstLink(name)
 	if err != nil {
@@ -300,7 +303,7 @@ func (d *daemon) newID() string {
 
 // fileEdited puts a person's edit of a call before people.
 func (d *daemon) fileEdited(tx *store.Tx, r *gate.Request) (string, error) {
-	got, err := d.state.file(tx, r)
+	got, _, err := d.state.file(tx, r)
 	if err != nil {
 		return "", err
 	}

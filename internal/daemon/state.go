@@ -176,28 +176,29 @@ func (t *tx) Consume(id string) error {
 
 // File puts a request before people.
 func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
-	got, err := t.s.file(t.Tx, r)
+	got, joined, err := t.s.file(t.Tx, r)
 	if errors.Is(err, approval.ErrTooMany) {
 		return gate.RequestState{}, &gate.RefusedError{Reason: err.Error()}
 	}
 	if err != nil {
 		return gate.RequestState{}, err
 	}
-	return requestState(got), nil
+	out := requestState(got)
+	out.Joined = joined
+	return out, nil
 }
 
-func (s *state) file(t *store.Tx, r *gate.Request) (*approval.Request, error) {
+func (s *state) file(t *store.Tx, r *gate.Request) (got *approval.Request, joined bool, err error) {
 	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	c, d := r.Call, r.Decision
-	got, _, err := s.desk.File(t, approval.Request{
+	return s.desk.File(t, approval.Request{
 		CallID: c.ID, Digest: d.Digest, World: d.World, Policy: d.Policy, Principal: c.Principal, Surface: c.Surface,
 		Kind: c.Kind, Operation: c.Operation, ElementType: c.ElementType, Level: d.Level, Pinned: d.Pinned, TakesCode: d.TakesCode,
 		Votes: grant.Keys(d), Offers: r.Offers, View: view, EditOf: r.EditOf,
 	}, limits(&r.Limits))
-	return got, err
 }
 
 // Withdraw takes a request back.

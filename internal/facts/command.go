@@ -101,6 +101,7 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	case shell.KindBypass:
 		x.self(at.Where, "it starts an agent with its checks off; dispatch it through the gate instead")
 	case shell.KindUnknown:
+		x.script(e)
 	}
 }
 

@@ -82,6 +82,8 @@ type RequestState struct {
 	Agent   string
 	State   string // pending, approved, denied, edited, responded, expired, cancelled
 	Expires time.Time
+	// Joined says that the identical call waited already.
+	Joined bool
 	// By and Text are who answered, and the words for the agent.
 	By   string
 	Text string

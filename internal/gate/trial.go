@@ -98,7 +98,9 @@ func (t *trial) file(tx Tx) error {
 	if err != nil {
 		return err
 	}
-	t.answer, t.filed = pending(c, t.decision, state), r
+	if t.answer = pending(c, t.decision, state); !state.Joined {
+		t.filed = r // an agent that repeats itself is no news
+	}
 	return tx.Append(t.event(nil))
 }
 

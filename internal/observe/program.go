@@ -28,7 +28,7 @@ func (v *view) Program(word, cwd string) shell.Program {
 		if cwd == "" {
 			return shell.Program{}
 		}
-		file = filepath.Join(cwd, file)
+		file = cwd + "/" + file // not cleaned: ".." after a link is for the system to follow
 	}
 	real, err := filepath.EvalSymlinks(file)
 	if err != nil {

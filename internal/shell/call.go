@@ -171,7 +171,7 @@ func (a *analyzer) dispatch(args []word) output {
 		args = slices.Insert(slices.Clone(args), 1, sub)
 	}
 	if prog == nil {
-		a.unknown(w.span, "runs "+w.text+", which is in no table")
+		a.unknownProgram(w)
 		a.pathsOfUnknown(args[1:])
 		return output{given: true}
 	}
@@ -259,6 +259,19 @@ func (a *analyzer) program(name string) *knowledge.Program {
 // systemDirs are the directories whose programs are taken by their name when
 // there is no World to ask.
 var systemDirs = []string{"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"}
+
+// unknownProgram notes a program that no table knows, and which file it is:
+// whoever approves the command approves what is in it.
+func (a *analyzer) unknownProgram(w *word) {
+	e := Effect{Kind: KindUnknown, Class: ClassUnknown, Span: w.span, Why: "runs " + w.text + ", which is in no table"}
+	if strings.Contains(w.text, "/") {
+		e.Path = a.resolve(w, w.text).Path
+	}
+	if a.world != nil && a.remote == 0 {
+		a.out.Commands[a.cur].Resolved = a.world.Program(w.text, a.st.cwd.abs).Path
+	}
+	a.add(e)
+}
 
 // resolveProgram checks that the word runs the program the table is about.
 func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {

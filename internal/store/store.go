@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -71,10 +72,12 @@ type Store struct {
 	hub     *hub
 	writer  *writer
 	readers *readers
-	stop    context.CancelFunc // ends the listener
-	joined  sync.WaitGroup
-	writeDB *sql.DB
-	readDB  *sql.DB
+	stop    context.CancelFunc // ends the listener and whoever holds the claim
+	// replaced says that another process runs under this node's name.
+	replaced atomic.Bool
+	joined   sync.WaitGroup
+	writeDB  *sql.DB
+	readDB   *sql.DB
 }
 
 // Open connects to the database, brings its schema up to date and starts the writer. Close must be called.

@@ -45,8 +45,11 @@ func (s *Store) enqueue(ctx context.Context, j *job) error {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.closed {
+	switch {
+	case s.closed:
 		return ErrClosed
+	case s.replaced.Load():
+		return ErrInUse
 	}
 	select {
 	case s.writer.queue <- j:

@@ -196,7 +196,7 @@ func TestAttack02MemoryIsHidden(t *testing.T) {
 func TestAttack02EditedRowsDeny(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]struct {
-		sql string
+		sql   string
 		check func(t *testing.T, w *world, granted *api.CallRequest)
 	}{
 		"a grant made good again": {`UPDATE approval_grant SET state = 'good', uses = 0, ended = 0`, denies},

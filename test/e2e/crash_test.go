@@ -149,11 +149,12 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	kept := filepath.Join(t.TempDir(), "checkpoint")
 	for n := range kills {
 		l.untilBusy()
-		time.Sleep(time.Duration(random.IntN(100_000)) * time.Microsecond)
-		w.Kill()
 		if n == kills/2 {
+			w.do("GET", "/v1/log/proof/0", nil, nil) // so that there is one
 			write(t, kept, lastCheckpoint(t, w))
 		}
+		time.Sleep(time.Duration(random.IntN(100_000)) * time.Microsecond)
+		w.Kill()
 		// Now and then it does not even get to its feet.
 		if random.IntN(5) == 0 {
 			if err := w.Launch(); err != nil {

@@ -233,3 +233,32 @@ func TestNodesWithDifferentWordsComeToRest(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoNodesOfOneName: a second daemon under the name of one that runs is
+// refused: it would take the other's open calls for its own, and end them.
+func TestTwoNodesOfOneName(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.Postgres(t).DSN
+	a := gatetest.New(t, "--database", dsn, "--node", "same")
+	b := gatetest.New(t, "--database", dsn, "--node", "same")
+	a.Up()
+	w := people(t, a)
+	open := w.want(gate.Allowed, callOf("list_elements", ""))
+	if err := os.CopyFS(filepath.Join(b.Home, "keys"), os.DirFS(filepath.Join(a.Home, "keys"))); err != nil {
+		t.Fatal(err)
+	}
+	private(t, filepath.Join(b.Home, "keys"))
+	if err := b.TryUp(); err == nil || !strings.Contains(b.Log(), "same") {
+		t.Errorf("a second node of the same name: %v\n%s", err, b.Log())
+	}
+	w.done(open)
+	w.want(gate.Allowed, callOf("list_elements", ""))
+	w.verify()
+
+	// When the first is gone, its name is free.
+	a.Kill()
+	b.Up()
+	if got := submit(t, b.Client(w.token), callOf("list_elements", "")); got.Verdict != gate.Allowed {
+		t.Errorf("after the first is gone: %s", got.Message)
+	}
+}
