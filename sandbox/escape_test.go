@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,8 +49,6 @@ type host struct {
 	t                        testing.TB
 	dir, ws, out, home, priv string
 	victim                   *exec.Cmd
-	tcp                      net.Listener
-	udp                      net.PacketConn
 	env                      map[string]string
 	got                      chan string // what the services outside received
 	closers                  []func()

@@ -67,9 +67,7 @@ func newGuard(s *Spec, dir string) (*guard, error) {
 		}
 	}
 	// The programs that enforce all this are nobody's to rewrite.
-	for _, own := range ownFiles() {
-		g.paths = append(g.paths, own)
-	}
+	g.paths = append(g.paths, ownFiles()...)
 	return g, nil
 }
 

@@ -177,10 +177,10 @@ func survey(text string) (commands int, loops, odd bool) {
 			assigns = assigns || strings.HasPrefix(text[i:], "popd") || strings.HasPrefix(text[i:], "printf")
 		case 'm', 'g':
 			assigns = assigns || strings.HasPrefix(text[i:], "mapfile") || strings.HasPrefix(text[i:], "getopts")
-		default:
-			odd = odd || text[i] < ' ' && text[i] != '\t' || text[i] >= 0x7f
 		case 'f':
 			loops = loops || strings.HasPrefix(text[i:], "function")
+		default:
+			odd = odd || text[i] < ' ' && text[i] != '\t' || text[i] >= 0x7f
 		}
 	}
 	return min(commands, 16), loops && assigns, odd

@@ -176,11 +176,10 @@ func looksHTTP(br *bufio.Reader) bool {
 func peekHost(br *bufio.Reader) string {
 	n := 1
 	for {
-		b, err := br.Peek(n)
-		if err != nil {
+		if _, err := br.Peek(n); err != nil {
 			return ""
 		}
-		if b, _ = br.Peek(br.Buffered()); bytes.Contains(b, []byte("\r\n\r\n")) || bytes.Contains(b, []byte("\n\n")) {
+		if b, _ := br.Peek(br.Buffered()); bytes.Contains(b, []byte("\r\n\r\n")) || bytes.Contains(b, []byte("\n\n")) {
 			break
 		}
 		n = br.Buffered() + 1
