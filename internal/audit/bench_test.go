@@ -2,11 +2,7 @@ package audit_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
-	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -17,39 +13,16 @@ import (
 	_ "modernc.org/sqlite"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/audit/audittest"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 )
 
-// listSize is how many records the list is measured on.
-const listSize = 1_000_000
-
-// manyRecord is the i-th of a million: every value of a column is common, yet some combinations do not exist. Sessions
-// take turns, which is the hardest case: each is spread over the whole log.
-func manyRecord(i int) *audit.Record {
-	r := &audit.Record{
-		Kind:        []string{"call", "start", "outcome", "verdict"}[i%4],
-		CallID:      fmt.Sprintf("call-%08d", i/4),
-		Principal:   fmt.Sprintf("agent-%d", i%20),
-		Session:     fmt.Sprintf("session-%d", i%1000),
-		Surface:     []string{"mcp", "hook"}[i%2],
-		Operation:   fmt.Sprintf("operation-%d", i%50),
-		Level:       []string{"AUTO_APPROVE", "CONFIRM_SESSION", "DENY"}[i%3],
-		Outcome:     []string{"", "", "succeeded", ""}[i%4],
-		Correlation: fmt.Sprintf("job-%d", i/100),
-		Body:        []byte(`{"arguments":{"path":"src/main.go","text":"some words that a call carries with it"},"votes":[]}`),
-	}
-	if i%(listSize/10) == 12345 {
-		r.Operation, r.Principal = "rare-operation", "rare-agent" // ten in all
-	}
-	return r
-}
-
 // BenchmarkListMillion prints how long the newest 50 of a million records take under filters that match all, ten and
 // none, and how far they are apart.
 func BenchmarkListMillion(b *testing.B) {
-	dir := million(b)
-	s := storetest.Open(b, store.Options{Dir: dir, Node: "test"})
+	dir := audittest.Million(b)
+	s := storetest.Open(b, store.Options{Dir: dir, Node: audittest.Node})
 	log := audit.New(s)
 	var first audit.Page
 	var err error
@@ -63,16 +36,16 @@ func BenchmarkListMillion(b *testing.B) {
 		want   int
 	}{
 		{"all", audit.Filter{}, 50},
-		{"all by node", audit.Filter{Node: "test"}, 50},
+		{"all by node", audit.Filter{Node: audittest.Node}, 50},
 		{"half by surface", audit.Filter{Surface: "mcp"}, 50},
-		{"ten by operation", audit.Filter{Operation: "rare-operation"}, 10},
+		{"ten by operation", audit.Filter{Operation: audittest.RareOperation}, 10},
 		{"none by operation", audit.Filter{Operation: "no-such"}, 0},
 		{"1000 by session", audit.Filter{Session: "session-7"}, 50},
-		{"ten by two", audit.Filter{Operation: "rare-operation", Principal: "rare-agent"}, 10},
-		{"ten by three", audit.Filter{Node: "test", Operation: "rare-operation", Principal: "rare-agent"}, 10},
+		{"ten by two", audit.Filter{Operation: audittest.RareOperation, Principal: "rare-agent"}, 10},
+		{"ten by three", audit.Filter{Node: audittest.Node, Operation: "rare-operation", Principal: "rare-agent"}, 10},
 		{"common two, none", audit.Filter{Surface: "mcp", Kind: "start"}, 0},
-		{"common three, none", audit.Filter{Node: "test", Surface: "mcp", Kind: "start"}, 0},
-		{"common four, none", audit.Filter{Node: "test", Surface: "mcp", Kind: "start", Level: "DENY"}, 0},
+		{"common three, none", audit.Filter{Node: audittest.Node, Surface: "mcp", Kind: "start"}, 0},
+		{"common four, none", audit.Filter{Node: audittest.Node, Surface: "mcp", Kind: "start", Level: "DENY"}, 0},
 		{"session and kind, none", audit.Filter{Session: "session-7", Kind: "call"}, 0},
 		{"principal and surface, none", audit.Filter{Principal: "agent-7", Surface: "mcp"}, 0},
 		{"common two, many", audit.Filter{Level: "DENY", Kind: "call"}, 50},
@@ -104,54 +77,6 @@ func BenchmarkListMillion(b *testing.B) {
 	b.ReportMetric(float64(quickest[0].Microseconds()), "µs-all")
 	b.ReportMetric(slowest, "slowest/all")
 	b.ReportMetric(float64(slices.Max(quickest))/float64(slices.Min(quickest)), "slowest/quickest")
-}
-
-// million returns a directory with the million records, made by the product's own code the first time and kept for
-// the next run under a name that changes with the schema.
-func million(b *testing.B) string {
-	schema, err := os.ReadFile("../store/migrations/sqlite/001_audit.sql")
-	if err != nil {
-		b.Fatal(err)
-	}
-	sum := sha256.Sum256(append(schema, "records 1"...))
-	dir := filepath.Join(os.TempDir(), "gatehouse-bench-"+hex.EncodeToString(sum[:6]))
-	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
-		return dir
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		b.Fatal(err)
-	}
-	s, err := store.Open(b.Context(), store.Options{Dir: dir, Node: "test"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	q := audit.NewSequencer(audit.New(s), audit.SequencerOptions{})
-	var sequencing time.Duration
-	start := time.Now()
-	for from := 0; from < listSize; from += 4000 {
-		err := s.Write(b.Context(), func(tx *store.Tx) error {
-			for i := range 4000 {
-				if err := audit.Append(tx, manyRecord(from+i)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			b.Fatal(err)
-		}
-		stepped := time.Now()
-		if _, err := q.Step(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		sequencing += time.Since(stepped)
-	}
-	b.Logf("a million records made in %s, of which sequencing %s", time.Since(start), sequencing)
-	if err := os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600); err != nil {
-		b.Fatal(err)
-	}
-	return dir
 }
 
 // BenchmarkAppend measures durable records by 64 callers, with the sequencer at work, against a bare loop that writes
@@ -198,7 +123,7 @@ func appendBy64(b *testing.B, s *store.Store, n int) float64 {
 	for range 64 {
 		all.Go(func() {
 			for i := left.Add(-1); i >= 0; i = left.Add(-1) {
-				err := s.Write(context.Background(), func(tx *store.Tx) error { return audit.Append(tx, manyRecord(int(i))) })
+				err := s.Write(context.Background(), func(tx *store.Tx) error { return audit.Append(tx, audittest.Record(int(i))) })
 				if err != nil {
 					b.Error(err)
 					return
@@ -240,7 +165,7 @@ func bareAppend(b *testing.B, n, size int) float64 {
 	for i := 0; i < n; i += size {
 		must(conn.ExecContext(ctx, "BEGIN IMMEDIATE"))
 		for k := i; k < min(i+size, n); k++ {
-			r := manyRecord(k)
+			r := audittest.Record(k)
 			must(insert.ExecContext(ctx, k, k, r.Kind, r.CallID, r.Principal, r.Session, r.Surface, r.Operation, r.Level,
 				r.Outcome, r.Correlation, hash[:16], r.Body, hash, hash))
 		}
@@ -260,7 +185,7 @@ func BenchmarkSequence(b *testing.B) {
 		n := min(4000, b.N-done)
 		err := s.Write(b.Context(), func(tx *store.Tx) error {
 			for i := range n {
-				if err := audit.Append(tx, manyRecord(done+i)); err != nil {
+				if err := audit.Append(tx, audittest.Record(done+i)); err != nil {
 					return err
 				}
 			}

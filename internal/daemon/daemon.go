@@ -196,7 +196,7 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}, ProjectPolicy: place.ProjectPolicy}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
 }
 

@@ -40,6 +40,7 @@ func (x *extractor) command(strs []String) {
 		if c.Resolved != "" {
 			x.look(c.Resolved)
 		}
+		x.guardCommand(c, where)
 	}
 	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
 		x.effect(c, e, call.Evidence{Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: span(text, e.Span)})

@@ -35,7 +35,7 @@ func (w *world) Script(string, string, string) (string, bool) { return "", false
 var options = &facts.Options{
 	Home: "/home/ann",
 	Own: facts.Own{
-		Paths: []string{"/home/ann/.local/share/gatehouse"}, Listeners: []string{"127.0.0.1:7878"}, ProjectPolicy: ".gatehouse.toml",
+		Paths: []string{"/home/ann/.local/share/gatehouse"}, Listeners: []string{"127.0.0.1:7878"}, ProjectPolicy: ".gatehouse.toml", PID: 4711,
 	},
 }
 
@@ -124,6 +124,9 @@ func TestSelf(t *testing.T) {
 		{"Bash", `{"command":"rm -rf ~/.local"}`},
 		{"Write", `{"file_path":"sub/.gatehouse.toml","content":"version = 1"}`},
 		{"Bash", `{"command":"rm .gatehouse.toml"}`},
+		{"Bash", `{"command":"cd innocent && ls"}`},
+		{"Bash", `{"command":"nc 127.0.0.1 7878"}`},
+		{"Bash", `{"command":"kill -9 4711"}`},
 		{"Bash", `{"command":"sqlite3 ~/.local/share/gatehouse/gatehouse.db"}`},
 		{"Bash", `{"command":"curl http://localhost:7878/v1/approvals"}`},
 		{"WebFetch", `{"url":"http://127.0.0.1:7878/"}`},
@@ -137,7 +140,13 @@ func TestSelf(t *testing.T) {
 			t.Errorf("%s %s reaches the gate and was not noticed; needs %v", r.op, r.args, needs(f))
 		}
 	}
+	if f := extract(t, w, "Bash", `{"command":"cd -P innocent/.. && cat gatehouse.db"}`); f.Class != "unknown" {
+		t.Errorf("going up from behind a link has the class %s, want unknown", f.Class)
+	}
 	for _, r := range []struct{ op, args string }{
+		{"Bash", `{"command":"nc 127.0.0.1 8080"}`},
+		{"Bash", `{"command":"kill 4712"}`},
+		{"Bash", `{"command":"cd sub && ls"}`},
 		{"Read", `{"file_path":"/home/ann/.local/share/other"}`},
 		{"Grep", `{"pattern":"x","path":"/home/ann"}`},
 		{"WebFetch", `{"url":"http://example.com:7878/"}`},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
 // guard notes a path that reaches the gate itself: one of its files, or, for
@@ -89,4 +90,27 @@ func (x *extractor) self(where, text string) {
 		}
 	}
 	x.facts.Self = append(x.facts.Self, call.Evidence{Where: where, Text: text})
+}
+
+// guardCommand notes a command that names the gate in separate words: its
+// port beside a loopback address, its process.
+func (x *extractor) guardCommand(c *shell.Command, where string) {
+	local := false
+	words := make(map[string]bool, len(c.Args))
+	for _, a := range c.Args {
+		words[a.Text] = true
+		if h, err := match.ParseHost(a.Text); err == nil {
+			class := h.Class()
+			local = local || class == match.ClassLoopback || class == match.ClassUnspecified
+		}
+	}
+	for _, own := range x.opts.Own.Listeners {
+		if _, port, err := net.SplitHostPort(own); err == nil && local && words[port] {
+			x.self(where, "the gate's own address "+own)
+		}
+	}
+	pid := strconv.Itoa(x.opts.Own.PID)
+	if x.opts.Own.PID > 0 && c.Program == "kill" && (words[pid] || words["-"+pid]) {
+		x.self(where, "the gate's own process "+pid)
+	}
 }

@@ -44,6 +44,8 @@ type Own struct {
 	Paths []string
 	// Listeners are the gate's addresses, as host:port.
 	Listeners []string
+	// PID is the gate's own process.
+	PID int
 	// ProjectPolicy is the name of projects' policy files, which no agent
 	// writes, wherever they lie.
 	ProjectPolicy string

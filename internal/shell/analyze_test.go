@@ -38,7 +38,7 @@ func TestFacts(t *testing.T) {
 			{"curl", "network", "", "", "curl -o out https://h.example:8443/p"},
 			{"curl", "network", "", "h.example:8443", "https://h.example:8443/p"},
 		}},
-		{"cd sub && touch x", []fact{{"touch", "write", "sub/x", "", "x"}}},
+		{"cd sub && touch x", []fact{{"cd", "read", "sub", "", "sub"}, {"touch", "write", "sub/x", "", "x"}}},
 		{"echo hi > a/../b", []fact{{"echo", "write", "b", "", "> a/../b"}}},
 		{"d=out; mkdir $d/x", []fact{{"mkdir", "write", "out/x", "", "$d/x"}}},
 		{"scp a user@h:b", []fact{

@@ -89,6 +89,16 @@ func (a *analyzer) handleCd(p *knowledge.Program, args []word) output {
 		a.st.chdir(directory{lost: true})
 	default:
 		w := ops[0]
+		if physical(args) && strings.Contains(w.text, "..") {
+			// With -P the parent is that of what a link points to, which the
+			// words do not tell.
+			a.add(Effect{Kind: KindUnknown, Class: ClassUnknown, Span: w.span, Why: "goes up from what a link points to"})
+		}
+		if w.known {
+			// Whoever judges paths must see where the commands after this one
+			// run: a listing names no path of its own.
+			a.add(Effect{Kind: KindRead, Class: ClassSafe, Path: a.resolve(&w, w.text).Path, Span: w.span, Why: "goes to"})
+		}
 		before := a.st.cwd
 		a.enter(&w)
 		after := a.st.cwd
@@ -99,6 +109,19 @@ func (a *analyzer) handleCd(p *knowledge.Program, args []word) output {
 		}
 	}
 	return output{}
+}
+
+// physical says whether cd was told to follow links.
+func physical(args []word) bool {
+	for _, w := range args[1:] {
+		if !strings.HasPrefix(w.text, "-") || w.text == "--" {
+			return false
+		}
+		if strings.Contains(w.text, "P") {
+			return true
+		}
+	}
+	return false
 }
 
 // handleAlias follows definitions: the value runs whenever the name is used.
