@@ -104,8 +104,12 @@ func TestAttack04ReachingTheGateWithTools(t *testing.T) {
 	for _, command := range []string{
 		"cd home && cat gatehouse.db", "cd keys && cat mac.key", "cd keys && cat ../gatehouse.db", "cd " + relative + " && cat gatehouse.db",
 		"cd home/../home && cat gatehouse.db", "(cd keys; cat mac.key)", "pushd keys && cat mac.key", "env -C keys cat mac.key",
+		"cd home && ls", "nc 127.0.0.1 " + port, fmt.Sprintf("kill -9 %d", w.PID()),
 	} {
 		w.selfDenies(in(work, tool("Bash", "command", command)))
+	}
+	if d := w.decide(in(work, tool("Bash", "command", "cd -P keys/.. && cat gatehouse.db"))); d.Level == call.AutoApprove {
+		t.Errorf("going up from behind a link was approved: %s", d.Why)
 	}
 
 	// Beside it everything is as ever.
