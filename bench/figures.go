@@ -65,6 +65,11 @@ var figures = []figure{
 		bar: 3,
 	},
 	{
+		name: "log: a page of 1,000,000 through the API, all, ten and none", pkg: "internal/daemon",
+		value: metric{"BenchmarkLogPage", "µs-all"}, ratio: metric{"BenchmarkLogPage", "slowest/quickest"},
+		bar: 3,
+	},
+	{
 		name: "daemon: durable decisions, 64 callers, against a bare loop", pkg: "internal/daemon",
 		value: metric{"BenchmarkDurableDecisions", "decisions/s"}, ratio: metric{"BenchmarkDurableDecisions", "x-bare-loop"},
 		bar: 0.5, atLeast: true,

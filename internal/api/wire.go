@@ -63,10 +63,11 @@ type CallResponse struct {
 	CallID  string       `json:"call_id"`
 	Verdict gate.Verdict `json:"verdict"`
 	Message string       `json:"message"`
-	// Level, Digest and Votes are the decision.
+	// Level and Digest are the decision; Votes are given where it asks or
+	// denies.
 	Level    call.Level     `json:"level"`
 	Digest   call.Digest    `json:"digest"`
-	Votes    []call.Vote    `json:"votes"`
+	Votes    []call.Vote    `json:"votes,omitzero"`
 	Request  string         `json:"request,omitzero"`
 	Expires  time.Time      `json:"expires,omitzero"`
 	Final    bool           `json:"final,omitzero"`

