@@ -91,12 +91,8 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
 	out := &CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
-		Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
+		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
 		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
-	}
-	if ans.Verdict != gate.Allowed {
-		// Whoever may go ahead does not ask why; the record has every vote.
-		out.Votes = slices.Collect(ans.Decision.Votes())
 	}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args

@@ -63,11 +63,10 @@ type CallResponse struct {
 	CallID  string       `json:"call_id"`
 	Verdict gate.Verdict `json:"verdict"`
 	Message string       `json:"message"`
-	// Level and Digest are the decision; Votes are given where it asks or
-	// denies.
+	// Level, Digest and Votes are the decision.
 	Level    call.Level     `json:"level"`
 	Digest   call.Digest    `json:"digest"`
-	Votes    []call.Vote    `json:"votes,omitzero"`
+	Votes    []call.Vote    `json:"votes"`
 	Request  string         `json:"request,omitzero"`
 	Expires  time.Time      `json:"expires,omitzero"`
 	Final    bool           `json:"final,omitzero"`
