@@ -28,6 +28,9 @@ func FuzzGlob(f *testing.F) {
 		if match.Covers(set, set) == match.No {
 			t.Error("a pattern covers itself")
 		}
+		if p == "/" {
+			return // doublestar answers "/*" with yes and "/**/*" with no; the root has no name to match
+		}
 		if path.IsAbs(pattern) && path.Clean(pattern) == pattern && path.IsAbs(p) && path.Clean(p) == p && utf8.ValidString(p) {
 			if want := doublestarSays(pattern, p); want != got && !knownDifference(pattern) {
 				t.Errorf("%q on %q: got %v, doublestar says %v", pattern, p, got, want)
@@ -88,7 +91,7 @@ func FuzzCleanPath(f *testing.F) {
 }
 
 func FuzzParseHost(f *testing.F) {
-	for _, h := range []string{"https://u:p@h:1/x", "[::1]:80", "0x7f.1", "git@h:p", "①.⓪", "a..b", "http://x#@y", "xn--bcher-kva.example", "1.2.3.4.nip.io"} {
+	for _, h := range []string{"https://u:p@h:1/x", "[::1]:80", "0x7f.1", "git@h:p", "①.⓪", "a..b", "http://x#@y", "xn--bcher-kva.example", "1.2.3.4.nip.io", "::%]", "[fe80::1%25eth0]", "::%2525", "::%252"} {
 		f.Add(h)
 	}
 	any, _ := match.CompileHost("*:*")

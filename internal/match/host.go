@@ -259,7 +259,8 @@ func (h *Host) setIPv6(host string) error {
 	}
 	if z, zone, ok := strings.Cut(inner, "%"); ok {
 		zone = strings.TrimPrefix(zone, "25")
-		if zone == "" || strings.ContainsAny(zone, "%/?#@") {
+		// A zone that starts with "25" again reads differently each time its "%" is decoded.
+		if !validZone(zone) || strings.HasPrefix(zone, "25") {
 			return ErrBadHost
 		}
 		inner = z + "%" + zone
@@ -274,6 +275,18 @@ func (h *Host) setIPv6(host string) error {
 		h.Odd = append(h.Odd, "carries the IPv4 address "+e.String())
 	}
 	return nil
+}
+
+// validZone keeps a zone to what an interface is called and a URL may spell unescaped (RFC 6874).
+func validZone(s string) bool {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c|0x20 >= 'a' && c|0x20 <= 'z', c >= '0' && c <= '9', strings.IndexByte("-._~", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return s != ""
 }
 
 // hostProfile maps as browsers do (UTS #46, not transitional) and leaves the choice of characters
