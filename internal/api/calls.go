@@ -91,7 +91,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
 	out := &CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
-		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
+		Votes: Votes{decision: &ans.Decision}, Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
 		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
 	}
 	if ans.Edited != nil {

@@ -3,6 +3,7 @@ package api
 import (
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
@@ -66,7 +67,7 @@ type CallResponse struct {
 	// Level, Digest and Votes are the decision.
 	Level    call.Level     `json:"level"`
 	Digest   call.Digest    `json:"digest"`
-	Votes    []call.Vote    `json:"votes"`
+	Votes    Votes          `json:"votes"`
 	Request  string         `json:"request,omitzero"`
 	Expires  time.Time      `json:"expires,omitzero"`
 	Final    bool           `json:"final,omitzero"`
@@ -75,6 +76,30 @@ type CallResponse struct {
 	Edited   jsontext.Value `json:"edited_args,omitzero"`
 	// Requires are the guarantees that the effect must hold to.
 	Requires []call.Guarantee `json:"requires,omitzero"`
+}
+
+// Votes are every vote of a decision. On their way out they are copied from
+// what was written in advance, where the same was said of other calls.
+type Votes struct {
+	List     []call.Vote
+	decision *call.Decision
+}
+
+// MarshalJSONTo writes the votes as a list.
+func (v Votes) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if v.decision == nil {
+		return json.MarshalEncode(enc, v.List)
+	}
+	text, err := v.decision.AppendVotes(make([]byte, 0, 2<<10))
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(text)
+}
+
+// UnmarshalJSONFrom reads a list of votes.
+func (v *Votes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return json.UnmarshalDecode(dec, &v.List)
 }
 
 // OutcomeRequest reports how a started call ended.
