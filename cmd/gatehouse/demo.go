@@ -97,7 +97,7 @@ func printDemo(cmd *cobra.Command, op, note string, got *api.CallResponse) {
 	w := out(cmd)
 	colour := map[gate.Verdict]string{gate.Allowed: green, gate.Pending: yellow, gate.Denied: red}[got.Verdict]
 	why := ""
-	for _, v := range got.Votes.List {
+	for _, v := range got.Votes {
 		if v.Level == got.Level && v.Level != call.AutoApprove {
 			why = v.Reason
 		}

@@ -62,6 +62,12 @@ func jsonRoute[In, Out any](method, path string, h half, summary string, fn func
 	return r
 }
 
+// as describes what the route writes as an Out, which has the same JSON.
+func as[Out any](r route) route {
+	r.out = typeOf[Out]()
+	return r
+}
+
 func typeOf[T any]() reflect.Type {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[none]() {

@@ -3,7 +3,6 @@ package api
 import (
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
@@ -67,7 +66,7 @@ type CallResponse struct {
 	// Level, Digest and Votes are the decision.
 	Level    call.Level     `json:"level"`
 	Digest   call.Digest    `json:"digest"`
-	Votes    Votes          `json:"votes"`
+	Votes    []call.Vote    `json:"votes"`
 	Request  string         `json:"request,omitzero"`
 	Expires  time.Time      `json:"expires,omitzero"`
 	Final    bool           `json:"final,omitzero"`
@@ -78,28 +77,22 @@ type CallResponse struct {
 	Requires []call.Guarantee `json:"requires,omitzero"`
 }
 
-// Votes are every vote of a decision. On their way out they are copied from
-// what was written in advance, where the same was said of other calls.
-type Votes struct {
-	List     []call.Vote
-	decision *call.Decision
+// callAnswer is a CallResponse on its way out. Its votes are copied from what
+// was written in advance, where the same was said of other calls.
+type callAnswer struct {
+	CallResponse
+	Votes votes `json:"votes"`
 }
 
+type votes struct{ of *call.Decision }
+
 // MarshalJSONTo writes the votes as a list.
-func (v Votes) MarshalJSONTo(enc *jsontext.Encoder) error {
-	if v.decision == nil {
-		return json.MarshalEncode(enc, v.List)
-	}
-	text, err := v.decision.AppendVotes(make([]byte, 0, 2<<10))
+func (v votes) MarshalJSONTo(enc *jsontext.Encoder) error {
+	text, err := v.of.AppendVotes(make([]byte, 0, 2<<10))
 	if err != nil {
 		return err
 	}
 	return enc.WriteValue(text)
-}
-
-// UnmarshalJSONFrom reads a list of votes.
-func (v *Votes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return json.UnmarshalDecode(dec, &v.List)
 }
 
 // OutcomeRequest reports how a started call ended.
