@@ -136,7 +136,16 @@ type visitor struct {
 	cookie string
 }
 
-func (v visitor) actor() admin.Actor { return admin.Actor{Approver: v.name, Channel: "console"} }
+func (v visitor) actor() admin.Actor {
+	return admin.Actor{Approver: v.name, Channel: "console", Cookie: v.cookie}
+}
+
+// prover is the visitor with the credential that they gave in a form.
+func (v visitor) prover(r *http.Request) admin.Actor {
+	a := v.actor()
+	a.Credential = strings.TrimSpace(r.PostForm.Get("credential"))
+	return a
+}
 
 // see registers a page for people who are signed in.
 func (c *Console) see(pattern string, page func(http.ResponseWriter, *http.Request, visitor) error) {
