@@ -143,5 +143,5 @@ func (d *doors) EndSession(ctx context.Context, ask api.SessionAsk) error {
 	if err != nil {
 		return err
 	}
-	return admin.PublicError(d.store.Write(ctx, func(tx *store.Tx) error { return d.sessions.End(tx, id, ask.Agent) }))
+	return d.desk.EndSession(ctx, admin.Actor{Approver: ask.Agent, Channel: ask.Surface}, id)
 }
