@@ -119,7 +119,18 @@ func (s *Server) requestStatus(ctx context.Context, c *caller, req *http.Request
 	if err != nil {
 		return nil, err
 	}
-	return &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text}, nil
+	out := &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text, EditedTo: st.EditedTo}
+	if st.EditedTo == "" {
+		return out, nil
+	}
+	edited, err := s.opts.Gate.Request(ctx, c.agent, st.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	if edited.State == "approved" && edited.Call != nil {
+		out.EditedArgs = edited.Call.Args
+	}
+	return out, nil
 }
 
 func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {

@@ -110,6 +110,11 @@ type RequestStatus struct {
 	State   string    `json:"state"`
 	Expires time.Time `json:"expires"`
 	Text    string    `json:"text,omitzero"`
+	// EditedTo is the request of the call that a person put in place of this
+	// one, EditedArgs its arguments once it is approved. They run when the
+	// original call is repeated: the answer to that is the verdict, once.
+	EditedTo   string         `json:"edited_to,omitzero"`
+	EditedArgs jsontext.Value `json:"edited_args,omitzero"`
 }
 
 // SessionRequest opens a session.

@@ -20,6 +20,7 @@ type trial struct {
 
 	answer *Answer
 	filed  *Request
+	edited *RequestState // the request of the call that a person made of this one
 }
 
 // decide decides the call and describes it for the log.
@@ -46,6 +47,12 @@ func (t *trial) rule(tx Tx) error {
 	}
 	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
 	if len(open) > 0 {
+		if t.edited, err = tx.Edited(t.sub.Call.Principal, d); err != nil {
+			return err
+		}
+		if t.edited != nil {
+			return t.replaced(tx)
+		}
 		return t.file(tx)
 	}
 	for _, g := range used {
@@ -84,6 +91,13 @@ func (t *trial) deny(tx Tx, reason string) error {
 	e := t.event(nil)
 	e.Verdict.Reason = reason
 	return tx.Append(e)
+}
+
+// replaced answers a call in whose place a person put another: that one waits,
+// or may run.
+func (t *trial) replaced(tx Tx) error {
+	t.answer = pending(t.sub.Call, t.decision, *t.edited)
+	return tx.Append(t.event(nil))
 }
 
 // file puts the call before a person, or denies it where too many wait.
