@@ -120,6 +120,9 @@ type RequestStatus struct {
 // SessionRequest opens a session.
 type SessionRequest struct {
 	Workspace string `json:"workspace,omitzero"`
+	// Policy is a policy in TOML for this session alone. It tightens what is in
+	// force and loosens nothing.
+	Policy string `json:"policy,omitzero"`
 }
 
 // SessionResponse names a session.

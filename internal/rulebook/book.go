@@ -60,6 +60,7 @@ type Book struct {
 	trusted  map[trust]bool
 	projects map[string]*project
 	combined map[call.Digest]*policy.Snapshot // of projects inside projects
+	sessions map[string][]byte                // policies of sessions, nil for one that has none
 	refused  string                           // the last project there was no room for
 }
 

@@ -50,7 +50,7 @@ func (b *Book) For(c *call.Call) (*policy.Snapshot, call.Digest) {
 	if len(paths) > 1 {
 		snap = b.combine(force, paths, contents)
 	}
-	return snap, force.snap.Hash
+	return b.inSession(c, force, snap, paths, contents), force.snap.Hash
 }
 
 // effective returns what a project's file says that is in force, and the
@@ -166,8 +166,8 @@ func (b *Book) refuse(path string) {
 	b.refused = path
 }
 
-// compileProject compiles files of projects with the policy outside. The
-// caller holds the lock.
+// compileProject compiles files of projects, and a session's own, with the
+// policy outside. The caller holds the lock.
 func (b *Book) compileProject(force *edition, paths []string, contents [][]byte) (*policy.Snapshot, error) {
 	layers := append([]policy.Layer(nil), force.layers...)
 	for i, path := range paths {
@@ -175,7 +175,11 @@ func (b *Book) compileProject(force *edition, paths []string, contents [][]byte)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[trust{path, parsed.Digest()}]})
+		layer := policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[trust{path, parsed.Digest()}]}
+		if path == sessionFile {
+			layer = policy.Layer{Scope: policy.ScopeSession, File: parsed}
+		}
+		layers = append(layers, layer)
 	}
 	return policy.Compile(layers, b.opts.Compile)
 }
