@@ -146,11 +146,11 @@ func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 // that scope restrictions see one field. Two places that disagree are refused.
 func (c *Call) foldElementType() error {
 	types := []string{SingularType(c.ElementType)}
-	for _, name := range []string{"element_type", "elementType", "type"} {
-		if v, ok := StringArg(c.Args, name); ok {
-			if name == "type" && !elementTypes[SingularType(v)] {
-				continue // a parameter that happens to be called type
-			}
+	for name, v := range StringArgs(c.Args) {
+		switch {
+		case name == "element_type", name == "elementType":
+			types = append(types, SingularType(v))
+		case name == "type" && elementTypes[SingularType(v)]: // else it happens to be called so
 			types = append(types, SingularType(v))
 		}
 	}
