@@ -1,63 +1,209 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
 
-func newRun() *cobra.Command {
-	var o sandbox.Options
-	var hosts, env []string
-	var anyHost, inherit bool
-	var backend string
+// runFlags is what the command line of run says.
+type runFlags struct {
+	read, write, hosts, env []string
+	cwd, backend            string
+	public, inherit         bool
+	unconfined, explain     bool
+	overlay, clone          bool
+}
+
+func newRun(a *app) *cobra.Command {
+	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run [options] -- COMMAND [ARGUMENTS]",
 		Short: "Run a command with no more than it needs: its files, its hosts, its variables",
 		Long: `Runs a command confined by the kernel. Without options it reads the working directory
 and what a program needs to start, writes nothing, has no network and a small
-environment. What no back-end on this machine can hold is refused, not widened.`,
+environment. What no back-end on this machine can hold is refused, not widened.
+
+With --overlay the command may change the working directory as it likes, and with
+--clone a private copy of the repository around it; either way nothing reaches
+the directory itself until you take it over with gatehouse changes.`,
 		Example: `  gatehouse run -- go vet ./...
   gatehouse run --write . -- make build
   gatehouse run --write . --net api.example.com:443 -- ./fetch
+  gatehouse run --overlay -- ./rewrite-everything
+  gatehouse run --clone -- sh -c 'go fix ./... && git commit -qam "go fix"'
   gatehouse run --explain --write ./out -- ./generate`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError{errors.New("name the command to run after --")}
 			}
-			o.Spec.Command, o.Spec.Backend, o.Interactive = args, sandbox.Backend(backend), true
-			switch {
-			case anyHost:
-				o.Spec.Net.Mode = sandbox.NetPublic
-			case len(hosts) > 0:
-				o.Spec.Net.Mode, o.Spec.Net.Allow = sandbox.NetHosts, hosts
-			}
-			if len(env) > 0 {
-				o.Spec.Env.Pass = env
-			}
-			o.Spec.Env.Inherit = inherit
-			code, _ := sandbox.Main(cmd.Context(), o, os.Stdin, os.Stdout, os.Stderr)
-			if code != 0 {
-				return codeError(code)
-			}
-			return nil
+			return a.run(cmd.Context(), &f, args)
 		},
 	}
-	f := cmd.Flags()
-	f.SetInterspersed(false)
-	f.StringSliceVar(&o.Spec.Read, "read", nil, "path or glob it may read (default: the working directory)")
-	f.StringSliceVar(&o.Spec.Write, "write", nil, "path it may write")
-	f.StringSliceVar(&hosts, "net", nil, "host or host:port it may reach")
-	f.BoolVar(&anyHost, "net-public", false, "it may reach any public host, never this machine's own network")
-	f.StringSliceVar(&env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")
-	f.BoolVar(&inherit, "inherit-env", false, "it gets all variables but those that load code")
-	f.StringVar(&o.Spec.Dir, "cwd", "", "working directory")
-	f.StringVar(&backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
-	f.BoolVar(&o.Spec.AllowUnconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")
-	f.BoolVar(&o.Explain, "explain", false, "print what would be enforced by what, and run nothing")
+	f.add(cmd)
 	return cmd
+}
+
+func (f *runFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.SetInterspersed(false)
+	fs.StringSliceVar(&f.read, "read", nil, "path or glob it may read (default: the working directory)")
+	fs.StringSliceVar(&f.write, "write", nil, "path it may write")
+	fs.StringSliceVar(&f.hosts, "net", nil, "host or host:port it may reach")
+	fs.BoolVar(&f.public, "net-public", false, "it may reach any public host, never this machine's own network")
+	fs.StringSliceVar(&f.env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")
+	fs.BoolVar(&f.inherit, "inherit-env", false, "it gets all variables but those that load code")
+	fs.StringVar(&f.cwd, "cwd", "", "working directory")
+	fs.StringVar(&f.backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
+	fs.BoolVar(&f.overlay, "overlay", false, "keep every change to the working directory in a layer, for gatehouse changes")
+	fs.BoolVar(&f.clone, "clone", false, "work in a private clone of the repository, for gatehouse changes")
+	fs.BoolVar(&f.unconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")
+	fs.BoolVar(&f.explain, "explain", false, "print what would be enforced by what, and run nothing")
+	cmd.MarkFlagsMutuallyExclusive("overlay", "clone")
+}
+
+// spec is what the flags say a command may do.
+func (f *runFlags) spec(args []string) sandbox.Spec {
+	s := sandbox.Spec{
+		Command: args, Dir: f.cwd, Read: f.read, Write: f.write, Backend: sandbox.Backend(f.backend), AllowUnconfined: f.unconfined,
+		Env: sandbox.Env{Inherit: f.inherit},
+	}
+	switch {
+	case f.public:
+		s.Net.Mode = sandbox.NetPublic
+	case len(f.hosts) > 0:
+		s.Net.Mode, s.Net.Allow = sandbox.NetHosts, f.hosts
+	}
+	if len(f.env) > 0 {
+		s.Env.Pass = f.env
+	}
+	return s
+}
+
+func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
+	s := f.spec(args)
+	sh, err := shelf()
+	if err != nil {
+		return err
+	}
+	// What waits for a person is not for a run to rewrite.
+	s.Protected = append(s.Protected, sh.Dir)
+	if f.explain {
+		code, _ := sandbox.Main(ctx, sandbox.Options{Spec: s, Explain: true}, os.Stdin, os.Stdout, os.Stderr)
+		return exitWith(code)
+	}
+	switch {
+	case f.overlay:
+		return runOverlay(ctx, sh, s)
+	case f.clone:
+		return runClone(ctx, sh, s)
+	}
+	code, _ := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+	return exitWith(code)
+}
+
+func exitWith(code int) error {
+	if code != 0 {
+		return codeError(code)
+	}
+	return nil
+}
+
+// runOverlay runs with every change to the working directory in a layer, and
+// says how to look at it.
+func runOverlay(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
+	root, err := workingDir(s.Dir)
+	if err != nil {
+		return err
+	}
+	layer, err := sh.Begin()
+	if err != nil {
+		return err
+	}
+	about := changes.About{Command: s.Command, At: time.Now().UTC()}
+	s.Dir, s.Overlay = root, sandbox.Overlay{Root: root, Layer: layer}
+	code, r := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+	if r == nil {
+		return errors.Join(sh.Drop(layer), exitWith(code))
+	}
+	set, err := sh.Keep(layer, root, about)
+	if err != nil {
+		return fmt.Errorf("the changes could not be sealed and stay in %s: %w", layer, err)
+	}
+	if len(set.Changes) == 0 {
+		fmt.Fprintf(os.Stderr, "gatehouse: nothing was changed\n")
+	} else {
+		review(set.Hash[:16], fmt.Sprintf("%d changes to %s wait", len(set.Changes), root))
+	}
+	return exitWith(code)
+}
+
+// runClone runs in a private clone of the repository around the working
+// directory.
+func runClone(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
+	from, err := workingDir(s.Dir)
+	if err != nil {
+		return err
+	}
+	dir, err := sh.Begin()
+	if err != nil {
+		return err
+	}
+	c, err := changes.NewClone(ctx, from, dir)
+	if err != nil {
+		return errors.Join(err, sh.Drop(dir))
+	}
+	about := changes.About{Command: s.Command, At: time.Now().UTC()}
+	// The clone is all the run's own: nobody works in it later, and what git
+	// does with it afterwards it does in a sandbox. It lies on the shelf, which
+	// no other run may change.
+	s.Dir, s.Write, s.Protected, s.Unprotected = c.Repo(), append(s.Write, c.Repo()), nil, sandbox.DefaultProtected()
+	if s.Env.Set == nil {
+		s.Env.Set = map[string]string{}
+	}
+	for _, who := range []string{"AUTHOR", "COMMITTER"} {
+		s.Env.Set["GIT_"+who+"_NAME"], s.Env.Set["GIT_"+who+"_EMAIL"] = "gatehouse run", "run@gatehouse.invalid"
+	}
+	code, r := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+	if r == nil {
+		return errors.Join(sh.Drop(dir), exitWith(code))
+	}
+	if err := errors.Join(c.Seal(ctx, about), sh.KeepClone(c)); err != nil {
+		return fmt.Errorf("the clone could not be sealed and stays in %s: %w", c.Dir, err)
+	}
+	if len(c.Refs) == 0 && c.Loose == 0 {
+		fmt.Fprintf(os.Stderr, "gatehouse: nothing was changed\n")
+		return exitWith(code)
+	}
+	what := fmt.Sprintf("%d branches of a private clone of %s wait", len(c.Refs), from)
+	if c.Loose > 0 {
+		what += fmt.Sprintf(" (and %d files that were not committed)", c.Loose)
+	}
+	review(c.Hash[:16], what)
+	return exitWith(code)
+}
+
+// review says what to do with changes that wait.
+func review(id, what string) {
+	lines := []string{
+		what + "; nothing has left the sandbox", "look at them:   gatehouse changes show " + id,
+		"take them over: gatehouse changes accept " + id, "drop them:      gatehouse changes discard " + id,
+	}
+	fmt.Fprintf(os.Stderr, "gatehouse: %s\n", strings.Join(lines, "\n  "))
+}
+
+func workingDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	return os.Getwd()
 }
