@@ -47,7 +47,7 @@ var order = [][]string{
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress"},
 	{"sandbox"},
-	{"sandbox/changes"},
+	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe"},
 	{"internal/aql", "internal/dispatch"},
 

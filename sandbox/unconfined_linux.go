@@ -22,6 +22,10 @@ func startUnconfined(p *plan, st *streams) (*job, error) {
 	if p.spec.TTY != nil {
 		j.spawn.attr.Setctty = true
 	}
+	if err := j.before(); err != nil {
+		j.abandon()
+		return nil, err
+	}
 	if err := j.spawn.start(); err != nil {
 		j.abandon()
 		return nil, err

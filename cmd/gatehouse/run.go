@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/confine"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
@@ -17,7 +19,7 @@ import (
 // runFlags is what the command line of run says.
 type runFlags struct {
 	read, write, hosts, env []string
-	cwd, backend            string
+	cwd, backend, policy    string
 	public, inherit         bool
 	unconfined, explain     bool
 	overlay, clone          bool
@@ -40,6 +42,7 @@ the directory itself until you take it over with gatehouse changes.`,
   gatehouse run --write . --net api.example.com:443 -- ./fetch
   gatehouse run --overlay -- ./rewrite-everything
   gatehouse run --clone -- sh -c 'go fix ./... && git commit -qam "go fix"'
+  gatehouse run --policy build.toml --explain -- make
   gatehouse run --explain --write ./out -- ./generate`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,6 +65,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.public, "net-public", false, "it may reach any public host, never this machine's own network")
 	fs.StringSliceVar(&f.env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")
 	fs.BoolVar(&f.inherit, "inherit-env", false, "it gets all variables but those that load code")
+	fs.StringVar(&f.policy, "policy", "", "policy file that says what it may do; flags add to it")
 	fs.StringVar(&f.cwd, "cwd", "", "working directory")
 	fs.StringVar(&f.backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
 	fs.BoolVar(&f.overlay, "overlay", false, "keep every change to the working directory in a layer, for gatehouse changes")
@@ -71,26 +75,58 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	cmd.MarkFlagsMutuallyExclusive("overlay", "clone")
 }
 
-// spec is what the flags say a command may do.
-func (f *runFlags) spec(args []string) sandbox.Spec {
-	s := sandbox.Spec{
-		Command: args, Dir: f.cwd, Read: f.read, Write: f.write, Backend: sandbox.Backend(f.backend), AllowUnconfined: f.unconfined,
-		Env: sandbox.Env{Inherit: f.inherit},
+// spec is what the policy file and the flags say a command may do.
+func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
+	s, err := f.fromPolicy()
+	if err != nil {
+		return s, err
 	}
-	switch {
-	case f.public:
+	s.Command, s.Dir, s.Backend, s.AllowUnconfined = args, f.cwd, sandbox.Backend(f.backend), f.unconfined
+	s.Read, s.Write = append(s.Read, f.read...), append(s.Write, f.write...)
+	s.Env.Inherit = s.Env.Inherit || f.inherit
+	if f.public {
 		s.Net.Mode = sandbox.NetPublic
-	case len(f.hosts) > 0:
-		s.Net.Mode, s.Net.Allow = sandbox.NetHosts, f.hosts
+	}
+	if len(f.hosts) > 0 {
+		s.Net.Mode, s.Net.Allow = max(s.Net.Mode, sandbox.NetHosts), append(s.Net.Allow, f.hosts...)
 	}
 	if len(f.env) > 0 {
-		s.Env.Pass = f.env
+		s.Env.Pass = append(s.Env.Pass, f.env...)
 	}
-	return s
+	return s, nil
+}
+
+// fromPolicy reads what the policy file lets through.
+func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
+	if f.policy == "" {
+		return sandbox.Spec{}, nil
+	}
+	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
+	if err != nil {
+		return sandbox.Spec{}, err
+	}
+	dir, err := workingDir(f.cwd)
+	if err != nil {
+		return sandbox.Spec{}, err
+	}
+	home, _ := os.UserHomeDir() // without one, patterns that need it are refused
+	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
+	if err != nil {
+		return sandbox.Spec{}, err
+	}
+	e := snap.Explain()
+	access, err := confine.FromPolicy(&e)
+	if err != nil {
+		return sandbox.Spec{}, err
+	}
+	return access.Spec(confine.Place{Dir: dir, Home: home, Environ: os.Environ()})
 }
 
 func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
-	s := f.spec(args)
+	s, err := f.spec(args)
+	if err != nil {
+		return err
+	}
 	sh, err := shelf()
 	if err != nil {
 		return err
