@@ -65,6 +65,7 @@ var order = [][]string{
 	// Clients of the gate, which speak its API, and the commands.
 	{"internal/client"},
 	{"tool"},
+	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }
 
