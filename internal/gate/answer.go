@@ -40,6 +40,14 @@ func pending(c *call.Call, d call.Decision, s RequestState) *Answer {
 	}
 }
 
+// hostAsks is shown to the person at the host, as the reason of its question.
+func hostAsks(c *call.Call, d call.Decision) *Answer {
+	return &Answer{
+		CallID: c.ID, Verdict: Pending, Decision: d, HostAsks: true,
+		Message: fmt.Sprintf("Gatehouse asks: %s. Level %s, because %s.", describe(c), d.Level, d.Why()),
+	}
+}
+
 // answered turns the state of a request that will not be approved any more
 // into the answer to its call.
 func answered(ans *Answer, s RequestState) *Answer {
@@ -73,7 +81,10 @@ func describe(c *call.Call) string {
 
 func ruling(ans *Answer, used []grant.Grant) *Ruling {
 	r := &Ruling{Verdict: ans.Verdict, Request: ans.Request, Reason: ans.Decision.Why(), Observed: ans.Observed}
-	if len(used) == 0 {
+	switch {
+	case ans.HostAsks:
+		r.By, r.Channel = []string{"host"}, []string{"host, unverified"}
+	case len(used) == 0:
 		r.By, r.Channel = []string{"policy"}, []string{"policy"}
 	}
 	for _, g := range used {

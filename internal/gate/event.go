@@ -123,4 +123,7 @@ type Answer struct {
 	Edited *call.Call `json:"edited,omitzero"`
 	// Observed says that only observe mode let the call through.
 	Observed bool `json:"observed,omitzero"`
+	// HostAsks says that the host is to ask; the call is open, so that its end
+	// can be told.
+	HostAsks bool `json:"host_asks,omitzero"`
 }

@@ -45,6 +45,9 @@ func (p Place) PublicKey() string { return filepath.Join(p.Home, "log.pub") }
 // Checkpoints is a copy of all checkpoints that were signed.
 func (p Place) Checkpoints() string { return filepath.Join(p.Home, "checkpoints") }
 
+// LastUp notes how the gate was started last.
+func (p Place) LastUp() string { return filepath.Join(p.Home, "up.json") }
+
 // Policy is the user's policy file.
 func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
 

@@ -21,6 +21,9 @@ type Input struct {
 	Switches Switches
 	// Violations are the usage constraints that the call would break.
 	Violations []Violation
+	// Plan says that the agent's host is in a mode in which nothing may be
+	// changed.
+	Plan bool
 }
 
 // Switches are what stops calls whatever policy says.
