@@ -112,10 +112,17 @@ func (j *job) before() error {
 	if ask == nil {
 		return nil
 	}
+	st := Standing{Backend: j.backend, Guarantees: j.guarantees, Path: j.plan.path, Dir: j.plan.dir}
+	for _, r := range j.plan.roots {
+		// What goes into a layer is not written to its root.
+		if r.write && !(j.plan.spec.Overlay.active() && r.path == j.plan.overlayRoot()) {
+			st.Write = append(st.Write, describe(r))
+		} else {
+			st.Read = append(st.Read, describe(r))
+		}
+	}
 	answer := make(chan error, 1)
-	go func() {
-		answer <- ask(Standing{Backend: j.backend, Guarantees: j.guarantees, Path: j.plan.path, Dir: j.plan.dir})
-	}()
+	go func() { answer <- ask(st) }()
 	err := <-answer
 	j.began = time.Now() // waiting for an answer is not the command's time
 	if err != nil {

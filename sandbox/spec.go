@@ -95,6 +95,8 @@ type Standing struct {
 	Guarantees Guarantee // achieved and proven
 	Path       string    // the program, as it was found
 	Dir        string
+	// Read and Write are the declared roots, canonical; DIR/** is a tree.
+	Read, Write []string
 }
 
 // StoppedError: Spec.Before did not let the command start.

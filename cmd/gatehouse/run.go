@@ -20,9 +20,10 @@ import (
 type runFlags struct {
 	read, write, hosts, env []string
 	cwd, backend, policy    string
+	call                    string // the call that this run is, if it was asked for already
 	public, inherit         bool
 	unconfined, explain     bool
-	overlay, clone          bool
+	overlay, clone, ask     bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -63,6 +64,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.StringSliceVar(&f.write, "write", nil, "path it may write")
 	fs.StringSliceVar(&f.hosts, "net", nil, "host or host:port it may reach")
 	fs.BoolVar(&f.public, "net-public", false, "it may reach any public host, never this machine's own network")
+	fs.BoolVar(&f.ask, "ask", false, "hosts that are not declared are asked about when it wants them, three times at most")
 	fs.StringSliceVar(&f.env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")
 	fs.BoolVar(&f.inherit, "inherit-env", false, "it gets all variables but those that load code")
 	fs.StringVar(&f.policy, "policy", "", "policy file that says what it may do; flags add to it")
@@ -72,7 +74,9 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.clone, "clone", false, "work in a private clone of the repository, for gatehouse changes")
 	fs.BoolVar(&f.unconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")
 	fs.BoolVar(&f.explain, "explain", false, "print what would be enforced by what, and run nothing")
+	fs.StringVar(&f.call, "call", "", "the call, let through by the gate, that this run is")
 	cmd.MarkFlagsMutuallyExclusive("overlay", "clone")
+	cobra.CheckErr(fs.MarkHidden("call")) // written by the gate's own hooks, not by people
 }
 
 // spec is what the policy file and the flags say a command may do.
@@ -86,6 +90,9 @@ func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
 	s.Env.Inherit = s.Env.Inherit || f.inherit
 	if f.public {
 		s.Net.Mode = sandbox.NetPublic
+	}
+	if f.ask {
+		s.Net.Mode = max(s.Net.Mode, sandbox.NetHosts)
 	}
 	if len(f.hosts) > 0 {
 		s.Net.Mode, s.Net.Allow = max(s.Net.Mode, sandbox.NetHosts), append(s.Net.Allow, f.hosts...)
@@ -119,6 +126,7 @@ func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
 	if err != nil {
 		return sandbox.Spec{}, err
 	}
+	f.ask = f.ask || access.Ask
 	return access.Spec(confine.Place{Dir: dir, Home: home, Environ: os.Environ()})
 }
 
@@ -133,19 +141,39 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	}
 	// What waits for a person is not for a run to rewrite.
 	s.Protected = append(s.Protected, sh.Dir)
+	g, err := a.runGate(ctx, f.call)
+	switch {
+	case err != nil:
+		return err
+	case g != nil:
+		g.attach(&s, f.ask)
+	case s.Net.Mode == sandbox.NetHosts && len(s.Net.Allow) == 0:
+		s.Net.Mode = sandbox.NetNone // nobody is there to ask
+	}
 	if f.explain {
 		code, _ := sandbox.Main(ctx, sandbox.Options{Spec: s, Explain: true}, os.Stdin, os.Stdout, os.Stderr)
 		return exitWith(code)
 	}
+	do := func(s sandbox.Spec) (int, *sandbox.Result) {
+		code, r := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+		if err := g.end(r); err != nil {
+			fmt.Fprintln(os.Stderr, "gatehouse:", err)
+		}
+		return code, r
+	}
 	switch {
 	case f.overlay:
-		return runOverlay(ctx, sh, s)
+		return runOverlay(sh, s, do)
 	case f.clone:
-		return runClone(ctx, sh, s)
+		return runClone(ctx, sh, s, do)
 	}
-	code, _ := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+	code, _ := do(s)
 	return exitWith(code)
 }
+
+// runner runs a command for the person at the terminal, on record if there is
+// a gate.
+type runner func(sandbox.Spec) (int, *sandbox.Result)
 
 func exitWith(code int) error {
 	if code != 0 {
@@ -156,7 +184,7 @@ func exitWith(code int) error {
 
 // runOverlay runs with every change to the working directory in a layer, and
 // says how to look at it.
-func runOverlay(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
+func runOverlay(sh changes.Shelf, s sandbox.Spec, do runner) error {
 	root, err := workingDir(s.Dir)
 	if err != nil {
 		return err
@@ -167,7 +195,7 @@ func runOverlay(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
 	}
 	about := changes.About{Command: s.Command, At: time.Now().UTC()}
 	s.Dir, s.Overlay = root, sandbox.Overlay{Root: root, Layer: layer}
-	code, r := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+	code, r := do(s)
 	if r == nil {
 		return errors.Join(sh.Drop(layer), exitWith(code))
 	}
@@ -185,7 +213,7 @@ func runOverlay(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
 
 // runClone runs in a private clone of the repository around the working
 // directory.
-func runClone(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
+func runClone(ctx context.Context, sh changes.Shelf, s sandbox.Spec, do runner) error {
 	from, err := workingDir(s.Dir)
 	if err != nil {
 		return err
@@ -209,7 +237,7 @@ func runClone(ctx context.Context, sh changes.Shelf, s sandbox.Spec) error {
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		s.Env.Set["GIT_"+who+"_NAME"], s.Env.Set["GIT_"+who+"_EMAIL"] = "gatehouse run", "run@gatehouse.invalid"
 	}
-	code, r := sandbox.Main(ctx, sandbox.Options{Spec: s, Interactive: true}, os.Stdin, os.Stdout, os.Stderr)
+	code, r := do(s)
 	if r == nil {
 		return errors.Join(sh.Drop(dir), exitWith(code))
 	}

@@ -13,11 +13,11 @@ import (
 // around the gate, and it never carries a code.
 
 func allow(c *call.Call, d call.Decision, used []grant.Grant) *Answer {
-	by := "policy"
-	if len(used) > 0 {
-		by = used[0].By
+	by, lasting := "policy", true
+	for i := range used {
+		by, lasting = used[0].By, lasting && used[i].Use == grant.Session
 	}
-	return &Answer{CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
+	return &Answer{Lasting: lasting, CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
 }
 
 func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {

@@ -290,13 +290,18 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 // Finish records how a started call ended. Only the principal that the call
 // was opened for can close it, and only once.
 func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outcome Outcome, detail string) error {
-	if !outcome.Valid() {
-		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", outcome)}
+	return g.End(ctx, callID, p, End{Outcome: outcome, Detail: detail})
+}
+
+// End records how a started call ended, with all that is known about it.
+func (g *Gate) End(ctx context.Context, callID string, p call.Principal, end End) error {
+	if !end.Outcome.Valid() {
+		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", end.Outcome)}
 	}
 	return g.opts.State.Commit(ctx, func(tx Tx) error {
-		if err := tx.Close(callID, p, outcome); err != nil {
+		if err := tx.Close(callID, p, end.Outcome); err != nil {
 			return err
 		}
-		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &end})
 	})
 }

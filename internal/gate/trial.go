@@ -68,7 +68,7 @@ func (t *trial) allow(tx Tx, used []grant.Grant) error {
 // observe lets a call through that would have been stopped, and says so.
 func (t *trial) observe(tx Tx) error {
 	t.answer = allow(t.sub.Call, t.decision, nil)
-	t.answer.Observed = true
+	t.answer.Observed, t.answer.Lasting = true, false
 	return t.start(tx, nil)
 }
 
@@ -87,7 +87,7 @@ func (t *trial) leave(tx Tx) error {
 }
 
 func (t *trial) start(tx Tx, used []grant.Grant) error {
-	if err := tx.Open(t.sub.Call); err != nil {
+	if err := tx.Open(t.sub.Call, t.decision.Requires); err != nil {
 		return err
 	}
 	e := t.event(used)
