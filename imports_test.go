@@ -47,7 +47,7 @@ var order = [][]string{
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress"},
 	{"sandbox"},
-	{"sandbox/changes"},
+	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe"},
 	{"internal/aql", "internal/dispatch"},
 
@@ -63,8 +63,9 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client"},
+	{"internal/client", "internal/canary"},
 	{"tool"},
+	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }
 
