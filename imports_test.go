@@ -22,7 +22,9 @@ var order = [][]string{
 	{"internal/content"},
 	{"internal/shell/knowledge"},
 	{"internal/shell"},
-	{"internal/risk"}, // scores what the shell analysis found
+	{"internal/risk"},     // scores what the shell analysis found
+	{"tool/declare"},      // what tools say about themselves
+	{"internal/argument"}, // holds a call's arguments against it
 	{"internal/facts"},
 	{"internal/element", "internal/manifest"},
 	{"internal/grant"},
