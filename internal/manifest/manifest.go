@@ -163,7 +163,9 @@ func Parse(text []byte) (*Manifest, error) {
 
 // signedText is what a signature is made over: the hash, with words around it
 // that keep the key's other signatures from fitting here.
-func signedText(sum []byte) []byte { return append([]byte("gatehouse permission manifest v1\x00"), sum...) }
+func signedText(sum []byte) []byte {
+	return append([]byte("gatehouse permission manifest v1\x00"), sum...)
+}
 
 // Sign signs the manifest.
 func (m *Manifest) Sign(key ed25519.PrivateKey) error {

@@ -65,7 +65,9 @@ func Verify(baseline, current *Manifest) []Finding {
 			c.add("mcp.server.added", High, "mcpServers/"+s.Name, "a new MCP server with %d tools", len(s.Tools))
 		},
 		func(s *Server) { c.add("mcp.server.removed", Info, "mcpServers/"+s.Name, "the MCP server is gone") }, c.server)
-	slices.SortStableFunc(c.out, func(a, b Finding) int { return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Path, b.Path)) })
+	slices.SortStableFunc(c.out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(a.Path, b.Path))
+	})
 	return c.out
 }
 
