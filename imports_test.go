@@ -66,7 +66,7 @@ var order = [][]string{
 
 	// Clients of the gate, which speak its API, and the commands.
 	{"internal/client"},
-	{"tool"},
+	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }
 

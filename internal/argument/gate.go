@@ -87,6 +87,9 @@ func (g *Gate) CheckVariable(name string) error { return g.variable(name) }
 // CheckCommand holds a command line or a program against the exec side.
 func (g *Gate) CheckCommand(line string) error { return g.command(line) }
 
+// CheckProgram holds the name or path of one program against the exec side.
+func (g *Gate) CheckProgram(name string) error { return g.program(name) }
+
 // walk goes through the arguments once.
 type walk struct {
 	gate  *Gate
