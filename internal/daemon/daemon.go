@@ -207,11 +207,11 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 // wire connects the parts. Nothing runs yet.
 func (d *daemon) wire(addr string) error {
 	d.machine.Own.Listeners = []string{addr}
-	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[string]policy.Switches)}
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: d.machine, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,

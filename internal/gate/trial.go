@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -14,6 +15,8 @@ type trial struct {
 	sub  *Submission
 	snap *policy.Snapshot
 	in   *policy.Input
+	// change is what the call would do to the caller's active elements.
+	change *element.Change
 
 	decision  call.Decision
 	described []byte
@@ -24,6 +27,7 @@ type trial struct {
 
 // decide decides the call and describes it for the log.
 func (t *trial) decide() {
+	judge(t.in, t.change)
 	t.decision = t.snap.Decide(t.in, nil)
 	t.described = t.gate.opts.Describe(t.sub.Call, &t.decision, t.in.Facts)
 }
