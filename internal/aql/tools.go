@@ -169,7 +169,7 @@ func (t *Tools) build(who Caller, e call.Endpoint, in *input) (*call.Call, error
 
 // perform runs a call that was let through and records how it ended.
 func (t *Tools) perform(ctx context.Context, c *call.Call, ans *gate.Answer) (any, error) {
-	out, err := t.Native.Run(ctx, &Job{Call: c, Decision: ans.Decision})
+	out, err := t.Native.Run(ctx, &Job{Call: c, Decision: ans.Decision, Approved: ans.Decision.Pinned && !ans.Observed})
 	outcome, detail := gate.Succeeded, ""
 	if err != nil {
 		outcome, detail = gate.Failed, err.Error()

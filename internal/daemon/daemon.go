@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
@@ -26,6 +27,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -73,6 +75,8 @@ type daemon struct {
 	sequencer *audit.Sequencer
 	book      *rulebook.Book
 	machine   *observe.Machine
+	library   *library.Library
+	keeper    *activation.Keeper
 	record    *recorder
 	state     *state
 	changes   *admin.Changes
@@ -120,6 +124,7 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer d.store.Close()
+	defer d.library.Close()
 	return d.serve(ctx, tcp, unix)
 }
 
@@ -169,6 +174,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.openPolicy(ctx); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
+	if err := d.openElements(); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	if err := d.wire(addr); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -211,7 +219,7 @@ func (d *daemon) wire(addr string) error {
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: observer{d.machine}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
@@ -263,6 +271,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
 	if err := d.welcome(ctx); err != nil {
 		stop()

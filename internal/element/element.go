@@ -52,7 +52,7 @@ type Set struct {
 	externs  []extern
 	allowed  []pattern // the allow patterns of all elements
 	lists    []string  // the elements that have such
-	types    bool // whether any element restricts types
+	types    bool      // whether any element restricts types
 	frozen   []string
 	ids      []string
 	elements []Element

@@ -78,8 +78,12 @@ func TestActiveElementsEdited(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h.write(t, func(tx *store.Tx) error { return h.SetActive(tx, "claude", "/src", []session.Active{denying("a", "clear")}, "test") })
-				h.write(t, func(tx *store.Tx) error { return h.SetActive(tx, "claude", "", []session.Active{denying("b", "clear")}, "test") })
+				h.write(t, func(tx *store.Tx) error {
+					return h.SetActive(tx, "claude", "/src", []session.Active{denying("a", "clear")}, "test")
+				})
+				h.write(t, func(tx *store.Tx) error {
+					return h.SetActive(tx, "claude", "", []session.Active{denying("b", "clear")}, "test")
+				})
 				var st session.Standing
 				err = h.back(t, func(tx *store.Tx) (err error) {
 					if _, err := tx.Exec(edit); err != nil {
