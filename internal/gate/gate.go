@@ -61,6 +61,10 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+
+	// given is what the answer to a batch says about this call of it; such a
+	// call is not asked about again.
+	given *grant.Grant
 }
 
 // Submit takes a call from entry to verdict. Whatever fails on the way is a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -249,10 +250,10 @@ func (l *Library) Get(elementType, name string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
+	names := make(map[string]string) // by file name, which is how names are compared
 	for _, f := range files {
 		if f.ID() != ID(elementType, name) {
-			names = append(names, f.Name)
+			names[element.FileName(f.Name)] = f.Name
 			continue
 		}
 		if f.Broken != "" && f.Doc == nil && strings.HasPrefix(f.Broken, "two files") {
@@ -262,6 +263,6 @@ func (l *Library) Get(elementType, name string) (*File, error) {
 			return again, nil
 		}
 	}
-	near, _ := match.Nearest(name, names)
-	return nil, &NotFoundError{elementType, name, near}
+	near, _ := match.Nearest(element.FileName(name), slices.Sorted(maps.Keys(names)))
+	return nil, &NotFoundError{elementType, name, names[near]}
 }
