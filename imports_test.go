@@ -50,7 +50,8 @@ var order = [][]string{
 	{"internal/launch", "sandbox/egress"},
 	{"sandbox"},
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
-	{"internal/observe"},
+	{"internal/observe", "internal/library"},
+	{"internal/activation"}, // what is in force, against what is on disk
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.
