@@ -92,7 +92,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	out := &callAnswer{Votes: votes{&ans.Decision}, CallResponse: CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
 		Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
-		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
+		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires, Lasting: ans.Lasting,
 	}}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args
@@ -105,7 +105,7 @@ func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.opts.Gate.Finish(ctx, req.PathValue("id"), p, in.Outcome, in.Detail)
+	return nil, s.opts.Gate.End(ctx, req.PathValue("id"), p, gate.End{Outcome: in.Outcome, Detail: in.Detail, Refusals: in.Refusals})
 }
 
 // principal is the caller in a session of its own.

@@ -21,10 +21,12 @@ func routes() []route {
 		// The agent half.
 		jsonRoute("POST", "/v1/decide", agentHalf, "What a call would be decided to; nothing is recorded and nothing runs", (*Server).decide),
 		as[CallResponse](jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once", (*Server).submit)),
+		jsonRoute("POST", "/v1/calls/{id}/receipt", agentHalf, "Show what holds a run that is about to start; it starts only if this succeeds", (*Server).receipt),
 		jsonRoute("POST", "/v1/calls/{id}/outcome", agentHalf, "Report how an allowed call ended", (*Server).outcome),
 		jsonRoute("GET", "/v1/requests/{id}", agentHalf, "How far the caller's own request has got", (*Server).requestStatus),
 		jsonRoute("DELETE", "/v1/requests/{id}", agentHalf, "Withdraw the caller's own request", (*Server).withdraw),
 		jsonRoute("POST", "/v1/sessions", agentHalf, "Open a session", (*Server).openSession),
+		{method: "POST", path: "/v1/hook/{agent}", half: agentHalf, summary: "An event of an agent's hook, on the unix socket alone; the header Gatehouse-Answer takes the answer apart", serve: (*Server).hookEvent},
 		jsonRoute("DELETE", "/v1/sessions/{id}", agentHalf, "End the caller's own session", (*Server).endOwnSession),
 
 		// The approver half.

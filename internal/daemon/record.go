@@ -147,9 +147,14 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 // append adds an event to the log.
 func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 	end := e.Outcome
-	if end != nil && end.Detail != "" {
+	if end != nil && (end.Detail != "" || len(end.Refusals) > 0) {
 		// An error message repeats what a program was given.
-		end = &gate.End{Outcome: end.Outcome, Detail: r.text(end.Detail)}
+		clean := gate.End{Outcome: end.Outcome, Detail: r.text(end.Detail)}
+		for _, f := range end.Refusals {
+			f.Subject, f.Program, f.Reason = r.text(f.Subject), r.text(f.Program), r.text(f.Reason)
+			clean.Refusals = append(clean.Refusals, f)
+		}
+		end = &clean
 	}
 	verdict := e.Verdict
 	if verdict != nil && e.Level != call.AutoApprove {
