@@ -17,7 +17,7 @@ import (
 func TestEditReachesAnAgentThatPolls(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
-	const edited = `{"element_type":"skill","name":"better"}`
+	const edited = `{"name":"better"}`
 	asked := w.want(gate.Pending, create("worse"))
 	state := func() *api.RequestStatus {
 		t.Helper()
