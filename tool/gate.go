@@ -22,7 +22,7 @@ type Gate interface {
 	// be reached. An error denies.
 	Submit(ctx context.Context, c Call) (Verdict, error)
 	// Done reports how an allowed call ended: succeeded, failed, refused.
-	Done(ctx context.Context, id, outcome, detail string) error
+	Done(ctx context.Context, c Call, id, outcome, detail string) error
 }
 
 // Verdict is what the gate says. The zero value denies.
@@ -110,8 +110,8 @@ func (r *remote) Submit(ctx context.Context, c Call) (Verdict, error) {
 }
 
 // Done reports how a call ended.
-func (r *remote) Done(ctx context.Context, id, outcome, detail string) error {
-	return r.post(ctx, "/v1/calls/"+id+"/outcome", map[string]any{"outcome": outcome, "detail": detail}, nil)
+func (r *remote) Done(ctx context.Context, c Call, id, outcome, detail string) error {
+	return r.post(ctx, "/v1/calls/"+id+"/outcome", map[string]any{"outcome": outcome, "detail": detail, "path": c.Agent}, nil)
 }
 
 func (r *remote) post(ctx context.Context, path string, in, out any) error {

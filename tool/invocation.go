@@ -98,7 +98,7 @@ func (inv *Invocation) ask(ctx context.Context, t *bound, c Call) (Outcome, bool
 	}
 	if v.Args != nil { // a person put other arguments in place
 		if reason := inv.outside(t, v.Args); reason != "" {
-			_ = g.Done(context.WithoutCancel(ctx), v.ID, "refused", reason)
+			_ = g.Done(context.WithoutCancel(ctx), c, v.ID, "refused", reason)
 			return inv.deny(t, c.Tool, v.Args, reason), false
 		}
 		c.Args = v.Args
@@ -108,7 +108,7 @@ func (inv *Invocation) ask(ctx context.Context, t *bound, c Call) (Outcome, bool
 	if out.Err != nil {
 		outcome, detail = "failed", out.Err.Error()
 	}
-	if err := g.Done(context.WithoutCancel(ctx), v.ID, outcome, detail); err != nil && out.Err == nil {
+	if err := g.Done(context.WithoutCancel(ctx), c, v.ID, outcome, detail); err != nil && out.Err == nil {
 		out.Err = fmt.Errorf("the tool ran, and its outcome could not be recorded: %w", err)
 	}
 	return out, ran
