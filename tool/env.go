@@ -29,6 +29,9 @@ type Env struct {
 	gate *argument.Gate
 	base match.Base
 
+	// inv is the invocation the tool runs in; nil outside of one.
+	inv *Invocation
+
 	mu       sync.Mutex
 	refusals []string
 }

@@ -34,6 +34,8 @@ type Verdict struct {
 	Message string
 	// Request is what waits for a person.
 	Request string
+	// State is how far the request got, Text what a person said about it.
+	State, Text string
 	// Args are other arguments that a person put in place.
 	Args json.RawMessage
 }
@@ -106,7 +108,16 @@ func (r *remote) Submit(ctx context.Context, c Call) (Verdict, error) {
 	if out.CallID == "" && out.Verdict == "allowed" {
 		return Verdict{}, errors.New("the gate's answer names no call")
 	}
-	return Verdict{Allowed: out.Verdict == "allowed", ID: out.CallID, Message: out.Message, Request: out.Request, Args: out.Edited}, nil
+	v := Verdict{Allowed: out.Verdict == "allowed", ID: out.CallID, Message: out.Message, Request: out.Request, Args: out.Edited}
+	if v.Allowed || v.Request == "" {
+		return v, nil
+	}
+	var st struct{ State, Text string }
+	if err := r.do(ctx, http.MethodGet, "/v1/requests/"+v.Request, nil, &st); err != nil {
+		return Verdict{}, err
+	}
+	v.State, v.Text = st.State, st.Text
+	return v, nil
 }
 
 // Done reports how a call ended.
@@ -115,11 +126,15 @@ func (r *remote) Done(ctx context.Context, c Call, id, outcome, detail string) e
 }
 
 func (r *remote) post(ctx context.Context, path string, in, out any) error {
+	return r.do(ctx, http.MethodPost, path, in, out)
+}
+
+func (r *remote) do(ctx context.Context, method, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://gatehouse"+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, "http://gatehouse"+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}

@@ -120,6 +120,7 @@ func (inv *Invocation) run(ctx context.Context, t *bound, args json.RawMessage) 
 	if err != nil {
 		return inv.deny(t, t.decl.Name, args, err.Error()), false
 	}
+	env.inv = inv
 	result, err := execute(ctx, t, env, args)
 	for _, r := range env.Refusals() {
 		inv.tell(t, Event{Kind: Refused, Args: args, Reason: r})
