@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -61,6 +62,9 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Ask has a person asked whatever the policy says: whoever calls may ask
+	// for more than the policy does.
+	Ask bool
 	// Plan says that the host is in a mode in which nothing may be changed.
 	Plan bool
 	// HostAsk lets the host ask the person at it where the gate can reach
@@ -115,6 +119,11 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		return g.broken(sub.Call, call.Decision{}, err), nil
 	}
 	in.Plan = sub.Plan
+	if sub.Ask {
+		in.Violations = append(slices.Clone(in.Violations), policy.Violation{
+			Tool: sub.Call.Operation, Rule: "requiresApproval", Level: call.ConfirmSingleUse, Reason: "the tool has a person asked before every call",
+		})
+	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
 	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
