@@ -114,6 +114,9 @@ func (p *pattern) objects(c *call.Call, f *facts.Facts) fit {
 	best := misses
 	if p.tools[call.OpShell] {
 		best = p.command(f)
+		if named && best == misses && (f.Partial || len(f.Commands) == 0) {
+			best = mayFit // the rest of it was not read
+		}
 	}
 	for i := range f.Needs {
 		if p.covers(f.Needs[i].Capability) {
@@ -207,7 +210,7 @@ func admits(list []pattern, c *call.Call, f *facts.Facts) bool {
 		return true
 	}
 	if c.Operation == call.OpShell {
-		if len(f.Simple) == 0 {
+		if len(f.Simple) == 0 || f.Partial {
 			return false
 		}
 		for i := range f.Simple {
