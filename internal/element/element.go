@@ -50,6 +50,7 @@ func (e *Element) ID() string {
 type Set struct {
 	ballots  map[key]call.Ballot
 	externs  []extern
+	index    *index    // over the patterns of all elements that deny or confirm
 	allowed  []pattern // the allow patterns of all elements
 	lists    []string  // the elements that have such
 	types    bool      // whether any element restricts types

@@ -2,6 +2,7 @@ package element_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -201,5 +202,62 @@ func TestChangeApplies(t *testing.T) {
 	}
 	if got := fmt.Sprint(ids); got != "[skill/m]" {
 		t.Error(got)
+	}
+}
+
+// TestIndexMissesNothing: wherever a pattern fits, the index says so.
+func TestIndexMissesNothing(t *testing.T) {
+	t.Parallel()
+	alphabet := []string{"a", "/", "./", "*", "?", " ", "git", "src", "http", ".com", ":"}
+	rapid.Check(t, func(t *rapid.T) {
+		word := rapid.Custom(func(t *rapid.T) string {
+			return strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 1, 5).Draw(t, "parts"), "")
+		})
+		var patterns []string
+		for range rapid.IntRange(1, 6).Draw(t, "patterns") {
+			tool := rapid.SampledFrom([]string{"Bash", "Read", "Write", "WebFetch", "mcp_a", "*", "B*"}).Draw(t, "tool")
+			patterns = append(patterns, tool+":"+word.Draw(t, "pattern"))
+		}
+		s := element.Compile([]element.Element{{Type: "skill", Name: "s", External: element.External{Deny: patterns}}})
+		f := &facts.Facts{Workspace: rapid.SampledFrom([]string{"", "/a", "/a/src"}).Draw(t, "workspace"), Partial: rapid.Bool().Draw(t, "partial")}
+		for range rapid.IntRange(0, 3).Draw(t, "commands") {
+			f.Commands = append(f.Commands, word.Draw(t, "raw"))
+			f.Simple = append(f.Simple, facts.Simple{Text: word.Draw(t, "text"), Sub: rapid.SampledFrom([]string{"", "git a"}).Draw(t, "sub"), Whole: rapid.Bool().Draw(t, "whole")})
+		}
+		for range rapid.IntRange(0, 3).Draw(t, "needs") {
+			scope := rapid.SampledFrom([]string{"", word.Draw(t, "scope"), "./src/a", "./src/**", "/a/**", "/a"}).Draw(t, "which")
+			f.Needs = append(f.Needs, call.Need{Capability: rapid.SampledFrom(call.Capabilities()).Draw(t, "capability"), Scope: scope})
+		}
+		c := &call.Call{Kind: call.External, Operation: rapid.SampledFrom([]string{call.OpShell, call.OpFileRead, call.OpWebFetch, "mcp_a", "x"}).Draw(t, "operation")}
+		if s.Fits(c, f) && !s.Hit(c, f) {
+			t.Fatalf("%q fit %+v of %s, and the index misses it", patterns, f, c.Operation)
+		}
+	})
+}
+
+// TestPatternReachesTrees: what removes a directory removes what is in it.
+func TestPatternReachesTrees(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		pattern, command string
+		want             call.Level
+	}{
+		{"Write:/etc/*", "rm -rf /etc", call.Deny},
+		{"Write:/etc/ssh/*", "rm -rf /etc", call.ConfirmSingleUse},
+		{"Write:/etc/*", "rm -rf /srv", call.AutoApprove},
+		{"Write:./src/*", "rm -r src/a", call.Deny},
+		{"Write:/w/src/*", "rm -r src/a", call.Deny},
+		{"Edit:src/*", "sed -i s/a/b/ src/a", call.Deny},
+	}
+	for _, tt := range tests {
+		c := &call.Call{Kind: call.External, Operation: "Bash", Args: []byte(fmt.Sprintf(`{"command":%q}`, tt.command)), Dir: "/w"}
+		if err := c.Normalize(); err != nil {
+			t.Fatal(err)
+		}
+		s := element.Compile([]element.Element{{Type: "skill", Name: "s", External: element.External{Deny: []string{tt.pattern}}}})
+		x := &sample{c, facts.Extract(c, nil, &facts.Options{}), false}
+		if got := externalLevel(s, x); got != tt.want {
+			t.Errorf("%s on %q: %s, want %s (needs %v)", tt.pattern, tt.command, got, tt.want, x.facts.Needs)
+		}
 	}
 }
