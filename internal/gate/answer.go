@@ -14,11 +14,11 @@ import (
 // around the gate, and it never carries a code.
 
 func allow(c *call.Call, d call.Decision, used []grant.Grant) *Answer {
-	by := "policy"
-	if len(used) > 0 {
-		by = used[0].By
+	by, lasting := "policy", true
+	for i := range used {
+		by, lasting = used[0].By, lasting && used[i].Use == grant.Session
 	}
-	return &Answer{CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
+	return &Answer{Lasting: lasting, CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
 }
 
 func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {
@@ -56,6 +56,14 @@ func rules(d *call.Decision) string {
 	return " (" + strings.Join(out, "; ") + ")"
 }
 
+// hostAsks is shown to the person at the host, as the reason of its question.
+func hostAsks(c *call.Call, d call.Decision) *Answer {
+	return &Answer{
+		CallID: c.ID, Verdict: Pending, Decision: d, HostAsks: true,
+		Message: fmt.Sprintf("Gatehouse asks: %s. Level %s, because %s.", describe(c), d.Level, d.Why()),
+	}
+}
+
 // answered turns the state of a request that will not be approved any more
 // into the answer to its call.
 func answered(ans *Answer, s RequestState) *Answer {
@@ -89,7 +97,10 @@ func describe(c *call.Call) string {
 
 func ruling(ans *Answer, used []grant.Grant) *Ruling {
 	r := &Ruling{Verdict: ans.Verdict, Request: ans.Request, Reason: ans.Decision.Why(), Observed: ans.Observed}
-	if len(used) == 0 {
+	switch {
+	case ans.HostAsks:
+		r.By, r.Channel = []string{"host"}, []string{"host, unverified"}
+	case len(used) == 0:
 		r.By, r.Channel = []string{"policy"}, []string{"policy"}
 	}
 	for _, g := range used {
