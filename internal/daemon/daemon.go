@@ -222,7 +222,7 @@ func (d *daemon) wire(addr string) error {
 		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
-		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Gate: d.gate,
 		File:   d.fileEdited,
 		Record: d.record.act,
 		Checkpoint: func(ctx context.Context) error {
