@@ -45,7 +45,7 @@ var order = [][]string{
 	{"internal/autonomy"},
 
 	// Effects: what looks at the machine or runs something on it.
-	{"internal/launch", "sandbox/egress"},
+	{"internal/launch", "sandbox/egress", "internal/gitobj"},
 	{"sandbox"},
 	{"sandbox/changes"},
 	{"internal/observe"},

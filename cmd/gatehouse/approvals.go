@@ -134,6 +134,9 @@ func printRequest(w io.Writer, r *admin.Request) error {
 		for _, u := range f.Uncommitted {
 			field("uncommitted", u)
 		}
+		for _, d := range f.Destroys {
+			field("destroys", d)
+		}
 	}
 	if len(r.Call.Args) > 0 {
 		args := jsontext.Value(append([]byte(nil), r.Call.Args...))

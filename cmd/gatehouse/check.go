@@ -209,6 +209,12 @@ func printDecision(w io.Writer, operation string, d *api.DecideResponse) error {
 	if d.Words != "" {
 		fmt.Fprintf(w, "it %s\n", match.Visible(d.Words))
 	}
+	for _, u := range d.Uncommitted {
+		fmt.Fprintf(w, "touches %s\n", match.Visible(u))
+	}
+	for _, u := range d.Destroys {
+		fmt.Fprintf(w, "destroys %s\n", match.Visible(u))
+	}
 	var rows [][]string
 	for _, v := range d.Votes {
 		rows = append(rows, []string{v.Stage.String(), v.Level.String(), v.Source, v.Rule, v.Reason})

@@ -57,6 +57,7 @@ type Facts struct {
 	TakesCode    bool            `json:"takes_code,omitzero"`
 	Outside      bool            `json:"outside,omitzero"`
 	Uncommitted  []string        `json:"uncommitted,omitzero"`
+	Destroys     []string        `json:"destroys,omitzero"`
 	Observed     []call.Evidence `json:"observed,omitzero"`
 	Findings     []call.Evidence `json:"findings,omitzero"`
 }

@@ -78,7 +78,7 @@ func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
 	return &DecideResponse{
 		Level: d.Level, Why: d.Why(), Votes: slices.Collect(d.Votes()), Conflicts: d.Conflicts(), Requires: d.Requires,
 		Digest: d.Digest, World: d.World, Policy: d.Policy, Pinned: d.Pinned,
-		Class: f.Class, Risk: f.Risk, Words: f.Words,
+		Class: f.Class, Risk: f.Risk, Words: f.Words, Uncommitted: f.Uncommitted, Destroys: f.Destroys,
 	}
 }
 

@@ -56,6 +56,10 @@ type DecideResponse struct {
 	Class     string           `json:"class,omitzero"`
 	Risk      int              `json:"risk"`
 	Words     string           `json:"words,omitzero"`
+	// Uncommitted is work that the call touches and that is saved nowhere
+	// else; Destroys is what of it would be gone.
+	Uncommitted []string `json:"uncommitted,omitzero"`
+	Destroys    []string `json:"destroys,omitzero"`
 }
 
 // CallResponse is the answer to a submitted call.

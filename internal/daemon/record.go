@@ -86,6 +86,17 @@ func (r *recorder) text(s string) string {
 	return clean
 }
 
+func (r *recorder) texts(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = r.text(s)
+	}
+	return out
+}
+
 // decision takes secrets out of the evidence of votes.
 func (r *recorder) decision(d *call.Decision) *call.Decision {
 	clean := *d
@@ -128,6 +139,7 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 	v := admin.NewView(c, d, f).Facts
 	v.Words = r.text(v.Words)
 	v.Findings, v.Observed = r.evidence(v.Findings), r.evidence(v.Observed)
+	v.Uncommitted, v.Destroys = r.texts(v.Uncommitted), r.texts(v.Destroys)
 	needs := make([]call.Need, len(v.Needs))
 	for i, n := range v.Needs {
 		needs[i] = r.need(n)

@@ -80,6 +80,7 @@ func commandText(strs []String) (text, where string, ok bool) {
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {
+	x.loses(c, e)
 	switch e.Kind {
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)

@@ -63,8 +63,10 @@ type Facts struct {
 	Self []call.Evidence
 	// ToolViolations lists what goes beyond the tool's declared policy.
 	ToolViolations []call.Evidence
-	// Uncommitted lists work that the call touches and nobody has saved.
+	// Uncommitted lists work that the call touches and that is saved nowhere
+	// else; Destroys is what of it would be gone afterwards.
 	Uncommitted []string
+	Destroys    []string
 	// Change is what a native call does to policy.
 	Change Change
 	// World identifies what was observed of the machine.

@@ -22,9 +22,10 @@ func (w *world) Readlink(p string) (string, bool, error) {
 	target, ok := w.links[p]
 	return target, ok, nil
 }
-func (w *world) Identify(p string) string      { return w.ids[p] }
-func (w *world) Read() []string                { return nil }
-func (w *world) Uncommitted([]string) []string { return nil }
+func (w *world) Identify(p string) string            { return w.ids[p] }
+func (w *world) Read() []string                      { return nil }
+func (w *world) Unsaved([]string, bool) []facts.Work { return nil }
+func (w *world) UnsavedIn(string) []facts.Work       { return nil }
 func (w *world) Program(word, _ string) shell.Program {
 	return shell.Program{State: shell.ProgramTrusted, Path: "/usr/bin/" + word}
 }
