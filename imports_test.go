@@ -48,7 +48,7 @@ var order = [][]string{
 	{"internal/launch", "sandbox/egress", "internal/gitobj"},
 	{"sandbox"},
 	{"sandbox/changes"},
-	{"internal/observe"},
+	{"internal/observe", "internal/restore"},
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.

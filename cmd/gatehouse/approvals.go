@@ -137,6 +137,9 @@ func printRequest(w io.Writer, r *admin.Request) error {
 		for _, d := range f.Destroys {
 			field("destroys", d)
 		}
+		for _, n := range f.NotKept {
+			field("not kept", n)
+		}
 	}
 	if len(r.Call.Args) > 0 {
 		args := jsontext.Value(append([]byte(nil), r.Call.Args...))

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -35,6 +36,8 @@ type Options struct {
 	Channels *approval.Channels
 	Log      *audit.Log
 	Rules    Rulebook
+	// Restore holds what calls were about to change.
+	Restore *restore.Store
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.

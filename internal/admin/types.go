@@ -49,17 +49,21 @@ type Request struct {
 
 // Facts is what the gate found out about a call, for the person to see.
 type Facts struct {
-	Words        string          `json:"words,omitzero"`
-	Class        string          `json:"class,omitzero"`
-	Needs        []call.Need     `json:"needs,omitzero"`
-	Risk         int             `json:"risk"`
-	Irreversible bool            `json:"irreversible,omitzero"`
-	TakesCode    bool            `json:"takes_code,omitzero"`
-	Outside      bool            `json:"outside,omitzero"`
-	Uncommitted  []string        `json:"uncommitted,omitzero"`
-	Destroys     []string        `json:"destroys,omitzero"`
-	Observed     []call.Evidence `json:"observed,omitzero"`
-	Findings     []call.Evidence `json:"findings,omitzero"`
+	Words        string      `json:"words,omitzero"`
+	Class        string      `json:"class,omitzero"`
+	Needs        []call.Need `json:"needs,omitzero"`
+	Risk         int         `json:"risk"`
+	Irreversible bool        `json:"irreversible,omitzero"`
+	TakesCode    bool        `json:"takes_code,omitzero"`
+	Outside      bool        `json:"outside,omitzero"`
+	Uncommitted  []string    `json:"uncommitted,omitzero"`
+	Destroys     []string    `json:"destroys,omitzero"`
+	// Kept says that what the call changes is kept in a restore point first;
+	// NotKept is what of it is not, and why.
+	Kept     bool            `json:"kept,omitzero"`
+	NotKept  []string        `json:"not_kept,omitzero"`
+	Observed []call.Evidence `json:"observed,omitzero"`
+	Findings []call.Evidence `json:"findings,omitzero"`
 }
 
 // Approval is a person's yes.

@@ -92,7 +92,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	out := &CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
 		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
-		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
+		Observed: ans.Observed, Restore: ans.Restore, Session: built.Principal.Session, Requires: ans.Decision.Requires,
 	}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args

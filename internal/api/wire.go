@@ -68,15 +68,17 @@ type CallResponse struct {
 	Verdict gate.Verdict `json:"verdict"`
 	Message string       `json:"message"`
 	// Level, Digest and Votes are the decision.
-	Level    call.Level     `json:"level"`
-	Digest   call.Digest    `json:"digest"`
-	Votes    []call.Vote    `json:"votes"`
-	Request  string         `json:"request,omitzero"`
-	Expires  time.Time      `json:"expires,omitzero"`
-	Final    bool           `json:"final,omitzero"`
-	Observed bool           `json:"observed,omitzero"`
-	Session  string         `json:"session,omitzero"`
-	Edited   jsontext.Value `json:"edited_args,omitzero"`
+	Level    call.Level  `json:"level"`
+	Digest   call.Digest `json:"digest"`
+	Votes    []call.Vote `json:"votes"`
+	Request  string      `json:"request,omitzero"`
+	Expires  time.Time   `json:"expires,omitzero"`
+	Final    bool        `json:"final,omitzero"`
+	Observed bool        `json:"observed,omitzero"`
+	Session  string      `json:"session,omitzero"`
+	// Restore is the restore point that holds what the call changes.
+	Restore string         `json:"restore,omitzero"`
+	Edited  jsontext.Value `json:"edited_args,omitzero"`
 	// Requires are the guarantees that the effect must hold to.
 	Requires []call.Guarantee `json:"requires,omitzero"`
 }

@@ -49,6 +49,7 @@ type stored struct {
 	Verdict  *gate.Ruling   `json:"verdict,omitzero"`
 	Start    *gate.Start    `json:"start,omitzero"`
 	Outcome  *gate.End      `json:"outcome,omitzero"`
+	Restore  *gate.Kept     `json:"restore,omitzero"`
 	Act      *admin.Act     `json:"act,omitzero"`
 	// Posture says whether the gate held the agent or only advised it.
 	Posture string `json:"posture,omitzero"`
@@ -148,6 +149,14 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 	return v
 }
 
+// kept takes secrets out of what says which paths were not kept.
+func (r *recorder) kept(k *gate.Kept) *gate.Kept {
+	if k == nil {
+		return nil
+	}
+	return &gate.Kept{Point: k.Point, NotKept: r.texts(k.NotKept)}
+}
+
 // append adds an event to the log.
 func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 	end := e.Outcome
@@ -162,7 +171,7 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 		clean.Reason = r.text(clean.Reason)
 		verdict = &clean
 	}
-	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end})
+	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore)})
 	if err != nil {
 		return err
 	}

@@ -189,7 +189,9 @@ func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
 }
 
 func (s *state) file(t *store.Tx, r *gate.Request) (got *approval.Request, joined bool, err error) {
-	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
+	shown := admin.NewView(r.Call, r.Decision, r.Facts)
+	shown.Facts.Kept, shown.Facts.NotKept = len(r.Facts.Touches) > 0, r.NotKept
+	view, err := json.Marshal(shown)
 	if err != nil {
 		return nil, false, err
 	}

@@ -126,6 +126,7 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 	case e.Path.Scope == shell.ScopeNull || e.Path.Scope == shell.ScopeRemote:
 		return
 	case !e.Path.Known || e.Path.Value == "":
+		x.loss.writesBlind = x.loss.writesBlind || c != call.FSRead
 		if c != call.FSRead || e.Secret {
 			x.need(c, "", at)
 		}

@@ -67,6 +67,10 @@ type Facts struct {
 	// else; Destroys is what of it would be gone afterwards.
 	Uncommitted []string
 	Destroys    []string
+	// Touches are the real paths that the call writes or deletes, each with
+	// all below it; TouchesMore says that these may not be all.
+	Touches     []string
+	TouchesMore bool
 	// Change is what a native call does to policy.
 	Change Change
 	// World identifies what was observed of the machine.

@@ -25,6 +25,7 @@ func (w *world) Readlink(p string) (string, bool, error) {
 func (w *world) Identify(p string) string            { return w.ids[p] }
 func (w *world) Read() []string                      { return nil }
 func (w *world) Unsaved([]string, bool) []facts.Work { return nil }
+func (w *world) RefFiles(string) []string            { return nil }
 func (w *world) UnsavedIn(string) []facts.Work       { return nil }
 func (w *world) Program(word, _ string) shell.Program {
 	return shell.Program{State: shell.ProgramTrusted, Path: "/usr/bin/" + word}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -29,6 +30,8 @@ type Work struct {
 	State WorkState
 	// ID says what exactly is there, so that an approval is one of that.
 	ID string
+	// File is where it lies, "" for what is no file.
+	File string
 }
 
 // String writes the work for people.
@@ -47,6 +50,7 @@ type loss struct {
 	// something that its words do not name.
 	repositories []string
 	blind        bool // it destroys something, and where cannot be told
+	writesBlind  bool // it changes something, and where cannot be told
 }
 
 // overwriters put something else in the place of what is there. A program that
@@ -129,18 +133,29 @@ func (x *extractor) gitDir(c *shell.Command) string {
 func (x *extractor) unsaved() {
 	touched := x.world.Unsaved(x.loss.changed, false)
 	lost := x.world.Unsaved(x.loss.destroyed, true)
+	touches := slices.Concat(x.loss.changed, x.loss.destroyed)
 	for _, dir := range x.loss.repositories {
 		if dir == "" {
 			x.loss.blind = true
 			continue
 		}
-		lost = append(lost, x.world.UnsavedIn(dir)...)
+		works := x.world.UnsavedIn(dir)
+		for _, w := range works {
+			if w.File != "" {
+				touches = append(touches, w.File)
+			}
+		}
+		touches = append(touches, x.world.RefFiles(dir)...)
+		lost = append(lost, works...)
 	}
 	if x.loss.blind {
 		lost = append(lost, Work{Path: "what it destroys", State: Unknown})
 	}
 	x.facts.Uncommitted = x.names(append(touched, lost...))
 	x.facts.Destroys = x.names(lost)
+	slices.Sort(touches)
+	x.facts.Touches = slices.Compact(touches)
+	x.facts.TouchesMore = x.loss.blind || x.loss.writesBlind || x.facts.Class == "unknown"
 }
 
 // names lists work in words, each once, and makes it part of the world that

@@ -28,6 +28,9 @@ type World interface {
 	// UnsavedIn lists all such work in the repository that a directory is in,
 	// commits that no remote has and stashes included.
 	UnsavedIn(dir string) []Work
+	// RefFiles lists the files in which that repository keeps what its
+	// branches, its stash and its index stand for.
+	RefFiles(dir string) []string
 }
 
 // Options is what is known around a call besides the call itself.

@@ -66,7 +66,7 @@ func (o Outcome) Valid() bool {
 // Event is one entry for the log. The sections that an event does not have
 // are nil.
 type Event struct {
-	// Kind is call or outcome.
+	// Kind is call, restore or outcome.
 	Kind string
 	// Call is whose event it is; an outcome has only its id and principal.
 	Call *call.Call
@@ -78,6 +78,7 @@ type Event struct {
 	Verdict   *Ruling
 	Start     *Start
 	Outcome   *End
+	Restore   *Kept
 }
 
 // Ruling is the section of an event that says how the call was answered.
@@ -123,4 +124,6 @@ type Answer struct {
 	Edited *call.Call `json:"edited,omitzero"`
 	// Observed says that only observe mode let the call through.
 	Observed bool `json:"observed,omitzero"`
+	// Restore is the restore point that holds what the call changes.
+	Restore string `json:"restore,omitzero"`
 }

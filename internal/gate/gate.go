@@ -30,6 +30,8 @@ type Options struct {
 	Describe func(*call.Call, *call.Decision, *facts.Facts) []byte
 	// NewID returns a new unique id for a call.
 	NewID func() string
+	// Keeper keeps what calls are about to change; nil keeps nothing.
+	Keeper Keeper
 	// Scope says whether one need lies within another, for session grants.
 	Scope grant.Scope
 	// Log receives what goes wrong; nil discards it.
@@ -103,6 +105,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in}
 	t.decide()
+	t.preview()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
 		t.answer, t.filed = nil, nil // the transaction may run more than once
 		now, err := tx.Standing(sub.Call)
@@ -126,7 +129,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	if t.filed != nil {
 		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
-	return t.answer
+	return t.keep(ctx)
 }
 
 // describe finds out what a decision rests on.

@@ -65,6 +65,27 @@ type Tx interface {
 	Append(events ...*Event) error
 }
 
+// Keeper keeps copies of what calls are about to change, so that a person can
+// take it back.
+type Keeper interface {
+	// Preview says what of a call's changes could not be kept, and why.
+	Preview(c *call.Call, f *facts.Facts) (notKept []string)
+	// Keep copies what the call is about to change. An error means that the
+	// copy could not be written, and then the call must not run.
+	Keep(c *call.Call, f *facts.Facts) (Kept, error)
+	// Asked says that a person is asked in a session: what is allowed from
+	// then on is another batch.
+	Asked(session string)
+}
+
+// Kept is what was kept for a call.
+type Kept struct {
+	// Point is the restore point, "" if nothing had to be kept.
+	Point string `json:"point,omitzero"`
+	// NotKept says what is not in it, and why.
+	NotKept []string `json:"not_kept,omitzero"`
+}
+
 // Request is what a person is asked.
 type Request struct {
 	Call     *call.Call
@@ -72,6 +93,8 @@ type Request struct {
 	Decision *call.Decision
 	Offers   []grant.Offer
 	Limits   policy.Settings
+	// NotKept says what of its changes no restore point will hold, and why.
+	NotKept []string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
 }

@@ -20,6 +20,8 @@ type trial struct {
 
 	answer *Answer
 	filed  *Request
+	// notKept is what no restore point would hold of what the call changes.
+	notKept []string
 }
 
 // decide decides the call and describes it for the log.
@@ -89,7 +91,7 @@ func (t *trial) deny(tx Tx, reason string) error {
 // file puts the call before a person, or denies it where too many wait.
 func (t *trial) file(tx Tx) error {
 	c := t.sub.Call
-	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: grant.Offers(c, &t.decision), Limits: t.snap.Settings}
+	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: grant.Offers(c, &t.decision), Limits: t.snap.Settings, NotKept: t.notKept}
 	state, err := tx.File(r)
 	var refused *RefusedError
 	if errors.As(err, &refused) {

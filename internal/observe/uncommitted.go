@@ -52,6 +52,26 @@ func (v *view) Unsaved(paths []string, gone bool) []facts.Work {
 	return out
 }
 
+// RefFiles lists the files in which a repository keeps what its branches, its
+// stash and its index stand for.
+func (v *view) RefFiles(dir string) (files []string) {
+	_, gitDir, found, err := workTree(dir)
+	if err != nil || !found {
+		return nil
+	}
+	for _, name := range []string{"HEAD", "index"} {
+		files = append(files, filepath.Join(gitDir, name))
+	}
+	common, err := commonDir(gitDir)
+	if err != nil {
+		return files
+	}
+	for _, name := range []string{"packed-refs", "refs/heads", "refs/stash", "logs/refs/stash"} {
+		files = append(files, filepath.Join(common, name))
+	}
+	return files
+}
+
 // UnsavedIn lists all work in the repository that a directory
 // is in: what Unsaved says of its work tree, the commits that no remote has,
 // and the stashes.
@@ -83,7 +103,7 @@ func (v *view) repositoryAt(path string) []facts.Work {
 }
 
 func (v *view) unsavedAt(path string) []facts.Work {
-	unknown := []facts.Work{{Path: path, State: facts.Unknown}}
+	unknown := []facts.Work{{Path: path, File: path, State: facts.Unknown}}
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil // what is not there cannot be lost
@@ -176,14 +196,14 @@ func (l *look) compare(path string) []facts.Work {
 		return nil
 	})
 	if err != nil {
-		return append(l.out, facts.Work{Path: path, State: facts.Unknown})
+		return append(l.out, facts.Work{Path: path, File: path, State: facts.Unknown})
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.index)) {
 		e := l.index[name]
 		if !below(name, l.prefix) || e.Blob == l.head[name] {
 			continue
 		}
-		l.add(facts.Work{Path: name, State: facts.Staged, ID: e.Blob.String()})
+		l.add(facts.Work{Path: name, File: filepath.Join(l.root, name), State: facts.Staged, ID: e.Blob.String()})
 	}
 	return l.out
 }
@@ -215,17 +235,17 @@ func (l *look) file(rel, file string) {
 	e, tracked := l.index[rel]
 	saved, committed := l.head[rel]
 	if !tracked && !committed {
-		l.add(facts.Work{Path: rel, State: facts.Untracked, ID: identify(file)})
+		l.add(facts.Work{Path: rel, File: file, State: facts.Untracked, ID: identify(file)})
 		return
 	}
 	got, err := l.blob(file)
 	switch {
 	case err != nil:
-		l.add(facts.Work{Path: rel, State: facts.Unknown})
+		l.add(facts.Work{Path: rel, File: file, State: facts.Unknown})
 	case got == saved && committed:
 	case tracked && got == e.Blob: // as staged, which is said of it already
 	default:
-		l.add(facts.Work{Path: rel, State: facts.Changed, ID: got.String()})
+		l.add(facts.Work{Path: rel, File: file, State: facts.Changed, ID: got.String()})
 	}
 }
 
@@ -290,7 +310,7 @@ func (v *view) repositoriesBelow(path string) []facts.Work {
 		return nil
 	})
 	if err != nil {
-		out = append(out, facts.Work{Path: path, State: facts.Unknown})
+		out = append(out, facts.Work{Path: path, File: path, State: facts.Unknown})
 	}
 	return out
 }
