@@ -88,7 +88,12 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Budget: in.Budget})
+	return newCallResponse(built, ans), nil
+}
+
+// newCallResponse writes an answer.
+func newCallResponse(built *call.Call, ans *gate.Answer) *CallResponse {
 	out := &CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
 		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
@@ -97,7 +102,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args
 	}
-	return out, nil
+	return out
 }
 
 func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *OutcomeRequest) (*none, error) {

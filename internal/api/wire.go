@@ -38,6 +38,8 @@ type CallRequest struct {
 	Note string `json:"note,omitzero"`
 	// Parent is the call this one is nested in.
 	Parent string `json:"parent,omitzero"`
+	// Budget is the plan's budget that the call may draw from.
+	Budget string `json:"budget,omitzero"`
 	// WaitMS is how long to wait for a person, in milliseconds.
 	WaitMS int `json:"wait_ms,omitzero"`
 }

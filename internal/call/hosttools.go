@@ -22,6 +22,7 @@ const (
 	OpWebSearch  = "web.search"
 	OpTask       = "agent.task"
 	OpNote       = "agent.note"
+	OpPlan       = "agent.plan"
 )
 
 // hostTools folds the tool names of agents' hosts into canonical operations.

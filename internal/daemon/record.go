@@ -3,6 +3,7 @@ package daemon
 import (
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
@@ -15,6 +16,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
@@ -50,6 +52,7 @@ type stored struct {
 	Start    *gate.Start    `json:"start,omitzero"`
 	Outcome  *gate.End      `json:"outcome,omitzero"`
 	Restore  *gate.Kept     `json:"restore,omitzero"`
+	Budget   *grant.Budget  `json:"budget,omitzero"`
 	Act      *admin.Act     `json:"act,omitzero"`
 	// Posture says whether the gate held the agent or only advised it.
 	Posture string `json:"posture,omitzero"`
@@ -149,6 +152,19 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 	return v
 }
 
+// budget takes secrets out of the scopes of a budget.
+func (r *recorder) budget(b *grant.Budget) *grant.Budget {
+	if b == nil {
+		return nil
+	}
+	clean := *b
+	clean.Lines = slices.Clone(b.Lines)
+	for i := range clean.Lines {
+		clean.Lines[i].Need = r.need(clean.Lines[i].Need)
+	}
+	return &clean
+}
+
 // kept takes secrets out of what says which paths were not kept.
 func (r *recorder) kept(k *gate.Kept) *gate.Kept {
 	if k == nil {
@@ -171,7 +187,7 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 		clean.Reason = r.text(clean.Reason)
 		verdict = &clean
 	}
-	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore)})
+	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore), Budget: r.budget(e.Budget)})
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -231,9 +232,14 @@ func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
 func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
-	n, err := t.Exec(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4`, id, p.Agent, p.Session, p.Path)
-	if err == nil && n == 0 {
+	var operation string
+	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation`,
+		id, p.Agent, p.Session, p.Path).Scan(&operation)
+	if errors.Is(err, sql.ErrNoRows) {
 		return notOpen{id}
+	}
+	if err == nil && operation == call.OpPlan {
+		err = t.s.desk.EndBudgets(t.Tx, id)
 	}
 	return err
 }

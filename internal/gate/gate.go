@@ -62,6 +62,11 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Plan makes the call the plan of a composite tool, which is decided as a
+	// whole and gets a budget.
+	Plan *Plan
+	// Budget is the budget that the call may draw from.
+	Budget string
 }
 
 // Submit takes a call from entry to verdict. Whatever fails on the way is a
@@ -70,7 +75,11 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
 	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
 	defer span.End()
-	if err := c.Normalize(); err != nil {
+	err := c.Normalize()
+	if err == nil && sub.Plan != nil {
+		err = sub.Plan.Check()
+	}
+	if err != nil {
 		// A call that cannot be read is not recorded as one: there is no
 		// canonical form to record.
 		return &Answer{Message: "Denied: " + err.Error() + ". Correct the call and send it again.", Final: true}
@@ -99,11 +108,12 @@ func (g *Gate) waits(sub *Submission) bool {
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	snap, head := g.opts.Policy(sub.Call)
-	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
+	t := &trial{gate: g, sub: sub, snap: snap}
+	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing, t.facts)
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
-	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	t.in = in
 	t.decide()
 	t.preview()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
@@ -133,12 +143,14 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
-	f := g.opts.Observer.Facts(ctx, c, snap)
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error),
+	look func(context.Context, *Standing) *facts.Facts,
+) (*policy.Input, error) {
 	standing, err := read(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	f := look(ctx, &standing)
 	return &policy.Input{
 		Call: c, Facts: f, Digest: c.Digest(),
 		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
@@ -152,7 +164,9 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	in, err := g.describe(ctx, c, snap, g.opts.State.Current, func(ctx context.Context, _ *Standing) *facts.Facts {
+		return g.opts.Observer.Facts(ctx, c, snap)
+	})
 	if err != nil {
 		return call.Decision{}, nil, err
 	}

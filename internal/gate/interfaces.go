@@ -30,6 +30,8 @@ type State interface {
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.
 	Request(ctx context.Context, id string) (RequestState, error)
+	// Budget reads a principal's own budget.
+	Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error)
 }
 
 // Standing is where a principal stands.
@@ -52,6 +54,14 @@ type Tx interface {
 	Grants(p call.Principal) ([]grant.Grant, error)
 	// Consume spends a single-use grant, or counts a use of a session grant.
 	Consume(grantID string) error
+	// AddBudget keeps the budget of a plan and gives it its id and its time.
+	AddBudget(b *grant.Budget) error
+	// Draw takes what the votes need from a budget of the caller's, if that
+	// discharges all of them; else it takes nothing and returns them.
+	Draw(budget string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) (open []call.Vote, err error)
+	// Delegate cuts a budget for a sub-agent; ReturnBudget ends one.
+	Delegate(budget string, p call.Principal, path string, lines []grant.Line, scope grant.Scope) (*grant.Budget, error)
+	ReturnBudget(budget string, p call.Principal) error
 	// File puts a request before a person, or joins the identical one that
 	// already waits.
 	File(r *Request) (RequestState, error)

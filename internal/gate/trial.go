@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"context"
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -14,14 +16,27 @@ type trial struct {
 	sub  *Submission
 	snap *policy.Snapshot
 	in   *policy.Input
+	// steps are the calls of a plan, each judged by itself.
+	steps []Step
 
 	decision  call.Decision
 	described []byte
 
 	answer *Answer
 	filed  *Request
+	// drawn is the budget that the call drew from.
+	drawn string
 	// notKept is what no restore point would hold of what the call changes.
 	notKept []string
+}
+
+// facts describes the call, or the plan by its steps.
+func (t *trial) facts(ctx context.Context, standing *Standing) *facts.Facts {
+	if t.sub.Plan == nil {
+		return t.gate.opts.Observer.Facts(ctx, t.sub.Call, t.snap)
+	}
+	t.steps = t.gate.steps(ctx, t.sub.Plan, t.snap, standing)
+	return t.sub.Plan.Union(t.steps)
 }
 
 // decide decides the call and describes it for the log.
@@ -47,7 +62,16 @@ func (t *trial) rule(tx Tx) error {
 		return err
 	}
 	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
+	if len(open) > 0 && t.sub.Budget != "" {
+		// What the grants leave open may be drawn from the plan's budget, all
+		// of it or nothing.
+		if open, err = tx.Draw(t.sub.Budget, t.sub.Call, d, open, t.gate.opts.Scope); err != nil {
+			return err
+		}
+		t.drawn = t.sub.Budget
+	}
 	if len(open) > 0 {
+		t.drawn = ""
 		return t.file(tx)
 	}
 	for _, g := range used {
@@ -61,6 +85,11 @@ func (t *trial) rule(tx Tx) error {
 // allow lets the call through: it is open from here on, and on record.
 func (t *trial) allow(tx Tx, used []grant.Grant) error {
 	t.answer = allow(t.sub.Call, t.decision, used)
+	if t.sub.Plan != nil {
+		if err := t.grantBudget(tx, used); err != nil {
+			return err
+		}
+	}
 	return t.start(tx, used)
 }
 
@@ -91,7 +120,11 @@ func (t *trial) deny(tx Tx, reason string) error {
 // file puts the call before a person, or denies it where too many wait.
 func (t *trial) file(tx Tx) error {
 	c := t.sub.Call
-	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: grant.Offers(c, &t.decision), Limits: t.snap.Settings, NotKept: t.notKept}
+	offers := grant.Offers(c, &t.decision)
+	if t.sub.Plan != nil {
+		offers = offers[:1] // what a plan gets is its budget
+	}
+	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: offers, Limits: t.snap.Settings, NotKept: t.notKept}
 	state, err := tx.File(r)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -108,5 +141,7 @@ func (t *trial) file(tx Tx) error {
 
 // event is the record of the answer.
 func (t *trial) event(used []grant.Grant) *Event {
-	return &Event{Kind: "call", Call: t.sub.Call, Level: t.decision.Level, Described: t.described, Verdict: ruling(t.answer, used)}
+	e := &Event{Kind: "call", Call: t.sub.Call, Level: t.decision.Level, Described: t.described, Verdict: ruling(t.answer, used), Budget: t.answer.Budget}
+	e.Verdict.Budget = t.drawn
+	return e
 }
