@@ -8,6 +8,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
@@ -24,6 +25,8 @@ type Rulebook interface {
 	// TrustProject takes a project's file as it is on disk, inside the
 	// transaction.
 	TrustProject(tx *store.Tx, path, by string) (call.Digest, error)
+	// Propose prepares a rule that lets a call through without asking.
+	Propose(c *call.Call, f *facts.Facts, scopes []call.Need, by, comment string) (*Proposal, error)
 	// Adopted is called when the transaction is durable.
 	Adopted(ctx context.Context) error
 }

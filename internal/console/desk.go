@@ -22,6 +22,9 @@ type Desk interface {
 	// Approve lets the call of a request go ahead. Deny refuses it, Respond
 	// refuses it with an answer in words, Edit makes a new request of it.
 	Approve(ctx context.Context, a admin.Actor, id string, yes admin.Approval) error
+	// ApproveForGood approves and proposes a rule, so that the same is never
+	// asked again.
+	ApproveForGood(ctx context.Context, a admin.Actor, id string, yes admin.Approval) (*admin.Proposal, error)
 	Deny(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
 	Respond(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
 	Edit(ctx context.Context, a admin.Actor, id string, shown call.Digest, args []byte) (newID string, err error)
