@@ -30,6 +30,7 @@ type analyzer struct {
 	operands []word
 	words    []word
 	log      []undo
+	quick    quick
 	reader   strings.Reader
 }
 
@@ -195,6 +196,17 @@ func (a *analyzer) script(text string) {
 	}
 	if odd && a.depth == 0 {
 		a.characters(text)
+	}
+	if a.opts.Dialect == Bash && !odd {
+		mark := a.quick.mark()
+		list, ok := a.quick.parse(text)
+		if ok {
+			a.stmts(list)
+		}
+		a.quick.release(mark)
+		if ok {
+			return
+		}
 	}
 	p := parsers.Get().(*syntax.Parser)
 	lang := a.variant()
