@@ -103,6 +103,8 @@ func Analyze(cmd string, opts Options) *Analysis {
 func (a *analyzer) release() *Analysis {
 	out := a.out
 	a.hits, a.operands, a.words, a.log = emptied(a.hits), emptied(a.operands), emptied(a.words), emptied(a.st.log)
+	a.quick.text = ""
+	a.quick.empty()
 	a.job = job{}
 	analyzers.Put(a)
 	return out
@@ -198,12 +200,14 @@ func (a *analyzer) script(text string) {
 		a.characters(text)
 	}
 	if a.opts.Dialect == Bash && !odd {
-		mark := a.quick.mark()
+		before := a.quick.memory
 		list, ok := a.quick.parse(text)
 		if ok {
 			a.stmts(list)
 		}
-		a.quick.release(mark)
+		if a.depth > 0 || !ok {
+			a.quick.memory = before
+		}
 		if ok {
 			return
 		}

@@ -12,9 +12,12 @@ import (
 type quick struct {
 	text string
 	at   int
+	memory
+}
 
-	// The nodes are cut from these. An analysis inside an analysis cuts on
-	// from where the one around it is, and gives back what it took.
+// memory is what the nodes are cut from. An analysis inside an analysis cuts on
+// from where the one around it is, and gives back what it took.
+type memory struct {
 	stmts  []syntax.Stmt
 	calls  []syntax.CallExpr
 	binary []syntax.BinaryCmd
@@ -27,6 +30,14 @@ type quick struct {
 	list   []*syntax.Stmt
 	redirs []syntax.Redirect
 	redirP []*syntax.Redirect
+}
+
+// empty gives all of it to the next analysis; pieces that grew large are left
+// to the collector.
+func (m *memory) empty() {
+	m.stmts, m.calls, m.binary, m.words, m.lits = emptied(m.stmts), emptied(m.calls), emptied(m.binary), emptied(m.words), emptied(m.lits)
+	m.single, m.double, m.parts, m.args = emptied(m.single), emptied(m.double), emptied(m.parts), emptied(m.args)
+	m.list, m.redirs, m.redirP = emptied(m.list), emptied(m.redirs), emptied(m.redirP)
 }
 
 // maxQuick is the longest text that is read here.
@@ -66,19 +77,6 @@ var reserved = map[string]bool{
 	"if": true, "then": true, "elif": true, "else": true, "fi": true, "for": true, "while": true, "until": true, "do": true,
 	"done": true, "case": true, "esac": true, "in": true, "function": true, "select": true, "time": true, "coproc": true,
 	"let": true, "declare": true, "local": true, "export": true, "readonly": true, "typeset": true, "nameref": true,
-}
-
-// mark is how much of the memory is in use.
-type quickMark struct{ stmts, calls, binary, words, lits, single, double, parts, args, list, redirs, redirP int }
-
-func (q *quick) mark() quickMark {
-	return quickMark{len(q.stmts), len(q.calls), len(q.binary), len(q.words), len(q.lits), len(q.single), len(q.double), len(q.parts), len(q.args), len(q.list), len(q.redirs), len(q.redirP)}
-}
-
-func (q *quick) release(m quickMark) {
-	q.stmts, q.calls, q.binary, q.words, q.lits = q.stmts[:m.stmts], q.calls[:m.calls], q.binary[:m.binary], q.words[:m.words], q.lits[:m.lits]
-	q.single, q.double, q.parts, q.args, q.list = q.single[:m.single], q.double[:m.double], q.parts[:m.parts], q.args[:m.args], q.list[:m.list]
-	q.redirs, q.redirP = q.redirs[:m.redirs], q.redirP[:m.redirP]
 }
 
 // cut takes one more from a piece of memory. Where that is used up the next
