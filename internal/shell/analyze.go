@@ -66,6 +66,8 @@ type job struct {
 	inFunc       *function
 	stdin        output
 	notedLimit   bool
+	plainCode    bool // an interpreter is told nothing but its code
+	isolated     bool // Python was told not to look for modules in the working directory
 
 	// args and effects are cut into pieces that the result keeps.
 	args    []Arg
