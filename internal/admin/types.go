@@ -60,8 +60,10 @@ type Facts struct {
 	Destroys     []string    `json:"destroys,omitzero"`
 	// Kept says that what the call changes is kept in a restore point first;
 	// NotKept is what of it is not, and why.
-	Kept     bool            `json:"kept,omitzero"`
-	NotKept  []string        `json:"not_kept,omitzero"`
+	Kept    bool     `json:"kept,omitzero"`
+	NotKept []string `json:"not_kept,omitzero"`
+	// Loosens says what a change of policy would loosen.
+	Loosens  []string        `json:"loosens,omitzero"`
 	Observed []call.Evidence `json:"observed,omitzero"`
 	Findings []call.Evidence `json:"findings,omitzero"`
 }
@@ -71,7 +73,8 @@ type Approval struct {
 	// Shown is the digest that was on screen.
 	Shown call.Digest
 	// ShownAt is when the page was made; what was on screen for under a
-	// second cannot be approved.
+	// second cannot be approved. Zero where there is no page: then the approval
+	// waits until the second is over.
 	ShownAt time.Time
 	// Offer is the index of the offer that was taken; 0 is once.
 	Offer int

@@ -21,7 +21,7 @@ import (
 // planRoutes are the part of the agent half about composite tools.
 func planRoutes() []route {
 	return []route{
-		jsonRoute("POST", "/v1/plans", agentHalf, "Submit the plan of a composite tool; allowed means: its calls may draw from the budget", (*Server).plan),
+		as[CallResponse](jsonRoute("POST", "/v1/plans", agentHalf, "Submit the plan of a composite tool; allowed means: its calls may draw from the budget", (*Server).plan)),
 		jsonRoute("POST", "/v1/plans/decide", agentHalf, "What a plan would be decided to, as a whole and step by step; nothing is recorded", (*Server).decidePlan),
 		jsonRoute("GET", "/v1/budgets/{id}", agentHalf, "What is left of the caller's own budget; ?session= and ?path= say whose it is", (*Server).budget),
 		jsonRoute("POST", "/v1/budgets/{id}/delegate", agentHalf, "Cut a budget for a sub-agent; what it gets is reserved", (*Server).delegate),
@@ -59,13 +59,6 @@ type PlannedNeed struct {
 	Need string `json:"need"`
 	// Uses is how many times; 1 where left out.
 	Uses int `json:"uses,omitzero"`
-}
-
-// PlanResponse is the answer to a plan.
-type PlanResponse struct {
-	CallResponse
-	// Budget is what its calls may draw from, if anything in it asks.
-	Budget *grant.Budget `json:"budget,omitzero"`
 }
 
 // PlanDecision is a decision on a plan without consequences.
@@ -188,14 +181,14 @@ func (s *Server) buildPlan(ctx context.Context, c *caller, in *PlanRequest) (*ca
 	return built, plan, nil
 }
 
-func (s *Server) plan(ctx context.Context, c *caller, _ *http.Request, in *PlanRequest) (*PlanResponse, error) {
+func (s *Server) plan(ctx context.Context, c *caller, _ *http.Request, in *PlanRequest) (*callAnswer, error) {
 	built, plan, err := s.buildPlan(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Plan: plan})
-	return &PlanResponse{CallResponse: *newCallResponse(built, ans), Budget: ans.Budget}, nil
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Composite: plan})
+	return newCallAnswer(built, ans), nil
 }
 
 func (s *Server) decidePlan(ctx context.Context, c *caller, _ *http.Request, in *PlanRequest) (*PlanDecision, error) {

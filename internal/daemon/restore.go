@@ -27,20 +27,20 @@ func (d *daemon) openRestore() *restore.Store {
 	})
 }
 
-// keeper puts the restore points behind the gate's interface.
-type keeper struct{ *restore.Store }
+// restorer puts the restore points behind the gate's interface.
+type restorer struct{ *restore.Store }
 
 func subject(c *call.Call, f *facts.Facts) restore.Subject {
 	return restore.Subject{Agent: c.Principal.Agent, Session: c.Principal.Session, Call: c.ID, Paths: f.Touches, Blind: f.TouchesMore}
 }
 
 // Preview says what of a call's changes could not be kept.
-func (k keeper) Preview(c *call.Call, f *facts.Facts) []string {
+func (k restorer) Preview(c *call.Call, f *facts.Facts) []string {
 	return k.Store.Preview(subject(c, f))
 }
 
 // Keep copies what a call is about to change.
-func (k keeper) Keep(c *call.Call, f *facts.Facts) (gate.Kept, error) {
+func (k restorer) Keep(c *call.Call, f *facts.Facts) (gate.Kept, error) {
 	point, notKept, err := k.Store.Keep(subject(c, f))
 	return gate.Kept{Point: point, NotKept: notKept}, err
 }

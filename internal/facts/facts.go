@@ -49,6 +49,8 @@ type Facts struct {
 	Class string
 	// Commands is the canonical text of each simple command.
 	Commands []string
+	// Simple is what each of them comes to once the shell has read it.
+	Simple []Simple
 	// Risk runs from 0 to 100, with what it rests on.
 	Risk         int
 	RiskEvidence []call.Evidence
@@ -57,6 +59,9 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
+	// Confined says that a sandbox of the gate's is to hold the effect to the
+	// needs; without it the call must not start.
+	Confined bool
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.
@@ -73,6 +78,8 @@ type Facts struct {
 	TouchesMore bool
 	// Change is what a native call does to policy.
 	Change Change
+	// Loosens says in which ways it would loosen what is in force.
+	Loosens []string
 	// World identifies what was observed of the machine.
 	World call.Digest
 	// Observed lists what the world digest covers, in words.

@@ -180,11 +180,11 @@ func (p *Plan) lines(steps []Step, d *call.Decision) []grant.Line {
 }
 
 // steps describes and decides every call of a plan by itself.
-func (g *Gate) steps(ctx context.Context, p *Plan, snap *policy.Snapshot, standing *Standing) []Step {
+func (g *Gate) steps(ctx context.Context, p *Plan, snap *policy.Snapshot, like *policy.Input) []Step {
 	steps := make([]Step, len(p.Calls))
 	for i, c := range p.Calls {
-		f := g.opts.Observer.Facts(ctx, c, snap)
-		d := snap.Decide(&policy.Input{Call: c, Facts: f, Digest: c.Digest(), Elements: standing.Elements, Switches: standing.Switches}, nil)
+		f, _ := g.opts.Observer.Facts(ctx, c, snap) // only native calls change elements
+		d := snap.Decide(&policy.Input{Call: c, Facts: f, Digest: c.Digest(), Elements: like.Elements, Switches: like.Switches, Plan: like.Plan}, nil)
 		steps[i] = Step{Call: c, Facts: f, Decision: d}
 	}
 	return steps
@@ -200,14 +200,21 @@ func (g *Gate) DecidePlan(ctx context.Context, c *call.Call, p *Plan) (call.Deci
 		return call.Decision{}, nil, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	standing, err := g.opts.State.Current(ctx, c)
+	in, _, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, nil, err
 	}
-	steps := g.steps(ctx, p, snap, &standing)
-	f := p.Union(steps)
-	d := snap.Decide(&policy.Input{Call: c, Facts: f, Digest: c.Digest(), Elements: standing.Elements, Switches: standing.Switches}, nil)
-	return d, f, steps, nil
+	steps := g.steps(ctx, p, snap, in)
+	in.Facts = p.Union(steps)
+	return snap.Decide(in, nil), in.Facts, steps, nil
+}
+
+// union describes the plan of a composite tool by its steps.
+func (t *trial) union(ctx context.Context) {
+	if t.sub.Composite != nil {
+		t.steps = t.gate.steps(ctx, t.sub.Composite, t.snap, t.in)
+		t.in.Facts = t.sub.Composite.Union(t.steps)
+	}
 }
 
 // Delegate cuts a budget for a sub-agent of the principal's; Return ends one
@@ -235,7 +242,7 @@ func (g *Gate) Budget(ctx context.Context, id string, p call.Principal) (*grant.
 // grantBudget makes the budget of a plan that goes ahead, in the transaction
 // that records the allow.
 func (t *trial) grantBudget(tx Tx, used []grant.Grant) error {
-	lines := t.sub.Plan.lines(t.steps, &t.decision)
+	lines := t.sub.Composite.lines(t.steps, &t.decision)
 	if len(lines) == 0 {
 		return nil // nothing in it asks, or all of it asks again
 	}

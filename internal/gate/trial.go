@@ -1,11 +1,10 @@
 package gate
 
 import (
-	"context"
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -18,6 +17,8 @@ type trial struct {
 	in   *policy.Input
 	// steps are the calls of a plan, each judged by itself.
 	steps []Step
+	// change is what the call would do to the caller's active elements.
+	change *element.Change
 
 	decision  call.Decision
 	described []byte
@@ -30,17 +31,9 @@ type trial struct {
 	notKept []string
 }
 
-// facts describes the call, or the plan by its steps.
-func (t *trial) facts(ctx context.Context, standing *Standing) *facts.Facts {
-	if t.sub.Plan == nil {
-		return t.gate.opts.Observer.Facts(ctx, t.sub.Call, t.snap)
-	}
-	t.steps = t.gate.steps(ctx, t.sub.Plan, t.snap, standing)
-	return t.sub.Plan.Union(t.steps)
-}
-
 // decide decides the call and describes it for the log.
 func (t *trial) decide() {
+	judge(t.in, t.change)
 	t.decision = t.snap.Decide(t.in, nil)
 	t.described = t.gate.opts.Describe(t.sub.Call, &t.decision, t.in.Facts)
 }
@@ -61,6 +54,9 @@ func (t *trial) rule(tx Tx) error {
 	if err != nil {
 		return err
 	}
+	if t.sub.given != nil {
+		grants = append(grants, *t.sub.given)
+	}
 	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
 	if len(open) > 0 && t.sub.Budget != "" {
 		// What the grants leave open may be drawn from the plan's budget, all
@@ -68,13 +64,22 @@ func (t *trial) rule(tx Tx) error {
 		if open, err = tx.Draw(t.sub.Budget, t.sub.Call, d, open, t.gate.opts.Scope); err != nil {
 			return err
 		}
-		t.drawn = t.sub.Budget
+		if len(open) == 0 {
+			t.drawn = t.sub.Budget
+		}
 	}
-	if len(open) > 0 {
-		t.drawn = ""
+	switch {
+	case len(open) > 0 && t.sub.given != nil:
+		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
+	case len(open) > 0 && t.hostAsks():
+		return t.leave(tx)
+	case len(open) > 0:
 		return t.file(tx)
 	}
 	for _, g := range used {
+		if t.sub.given != nil && g.ID == t.sub.given.ID {
+			continue // spent with the batch
+		}
 		if err := tx.Consume(g.ID); err != nil {
 			return err
 		}
@@ -85,7 +90,7 @@ func (t *trial) rule(tx Tx) error {
 // allow lets the call through: it is open from here on, and on record.
 func (t *trial) allow(tx Tx, used []grant.Grant) error {
 	t.answer = allow(t.sub.Call, t.decision, used)
-	if t.sub.Plan != nil {
+	if t.sub.Composite != nil {
 		if err := t.grantBudget(tx, used); err != nil {
 			return err
 		}
@@ -96,12 +101,26 @@ func (t *trial) allow(tx Tx, used []grant.Grant) error {
 // observe lets a call through that would have been stopped, and says so.
 func (t *trial) observe(tx Tx) error {
 	t.answer = allow(t.sub.Call, t.decision, nil)
-	t.answer.Observed = true
+	t.answer.Observed, t.answer.Lasting = true, false
+	return t.start(tx, nil)
+}
+
+// hostAsks says whether the question may be left to the host: it offers to
+// ask, nobody can be reached here, and the call is not one that only an
+// approver of the gate may meet.
+func (t *trial) hostAsks() bool {
+	return t.sub.HostAsk && !t.decision.Pinned && !t.snap.Settings.Unattended && !t.gate.opts.Asker.Live()
+}
+
+// leave leaves the question to the host, on record as what it is: an answer
+// that the gate will not see and cannot verify.
+func (t *trial) leave(tx Tx) error {
+	t.answer = hostAsks(t.sub.Call, t.decision)
 	return t.start(tx, nil)
 }
 
 func (t *trial) start(tx Tx, used []grant.Grant) error {
-	if err := tx.Open(t.sub.Call); err != nil {
+	if err := tx.Open(t.sub.Call, t.decision.Requires); err != nil {
 		return err
 	}
 	e := t.event(used)
@@ -121,7 +140,7 @@ func (t *trial) deny(tx Tx, reason string) error {
 func (t *trial) file(tx Tx) error {
 	c := t.sub.Call
 	offers := grant.Offers(c, &t.decision)
-	if t.sub.Plan != nil {
+	if t.sub.Composite != nil {
 		offers = offers[:1] // what a plan gets is its budget
 	}
 	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: offers, Limits: t.snap.Settings, NotKept: t.notKept}

@@ -15,9 +15,9 @@ import (
 )
 
 // plan submits a plan.
-func (w *world) plan(in *api.PlanRequest) *api.PlanResponse {
+func (w *world) plan(in *api.PlanRequest) *api.CallResponse {
 	w.t.Helper()
-	out := &api.PlanResponse{}
+	out := &api.CallResponse{}
 	if err := w.agent.Do(context.Background(), "POST", "/v1/plans", in, out); err != nil {
 		w.t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestPlanEndToEnd(t *testing.T) {
 	if res, _ := w.HTTP("GET", "/v1/budgets/"+id, other, nil, nil); res.StatusCode != http.StatusNotFound {
 		t.Errorf("another agent gets %d", res.StatusCode)
 	}
-	w.done(&plan.CallResponse)
+	w.done(plan)
 	if err := w.agent.Do(context.Background(), "GET", "/v1/budgets/"+id, nil, &grant.Budget{}); err == nil {
 		t.Error("the budget outlived its plan")
 	}
