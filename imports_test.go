@@ -47,10 +47,10 @@ var order = [][]string{
 	{"internal/autonomy"},
 
 	// Effects: what looks at the machine or runs something on it.
-	{"internal/launch", "sandbox/egress"},
+	{"internal/launch", "sandbox/egress", "internal/gitobj"},
 	{"sandbox"},
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
-	{"internal/observe", "internal/library"},
+	{"internal/observe", "internal/library", "internal/restore"},
 	{"internal/activation"}, // what is in force, against what is on disk
 	{"internal/aql", "internal/dispatch"},
 

@@ -229,7 +229,9 @@ func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
 }
 
 func (s *state) file(t *store.Tx, r *gate.Request) (got *approval.Request, joined bool, err error) {
-	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
+	shown := admin.NewView(r.Call, r.Decision, r.Facts)
+	shown.Facts.Kept, shown.Facts.NotKept = len(r.Facts.Touches) > 0, r.NotKept
+	view, err := json.Marshal(shown)
 	if err != nil {
 		return nil, false, err
 	}
@@ -314,9 +316,14 @@ func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
 func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
-	n, err := t.Exec(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4`, id, p.Agent, p.Session, p.Path)
-	if err == nil && n == 0 {
+	var operation string
+	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation`,
+		id, p.Agent, p.Session, p.Path).Scan(&operation)
+	if errors.Is(err, sql.ErrNoRows) {
 		return notOpen{id}
+	}
+	if err == nil && operation == call.OpPlan {
+		err = t.s.desk.EndBudgets(t.Tx, id)
 	}
 	return err
 }

@@ -181,6 +181,11 @@ func (s *Snapshot) voteRisk(in *Input, _ *Buffer) call.Ballot {
 	if f.Irreversible && set.Irreversible != call.AutoApprove {
 		add("irreversible", set.Irreversible, "it cannot be undone")
 	}
+	if len(f.Destroys) > 0 {
+		// No setting turns this off, and as a vote on this very use no session
+		// grant answers it: what would be lost is different every time.
+		add("unsaved", call.ConfirmSingleUse, "it destroys work that is saved nowhere else: "+some(f.Destroys, 3))
+	}
 	if f.Outside {
 		add("outside", call.ConfirmSingleUse, "it acts outside the agent's own processes")
 	}
@@ -193,4 +198,12 @@ func (s *Snapshot) voteSelf(in *Input, _ *Buffer) call.Ballot {
 		return passed(call.StageSelf, nothing)
 	}
 	return deny(call.StageSelf, "self", "protected", "it reaches the gate itself: "+in.Facts.Self[0].Text, in.Facts.Self...)
+}
+
+// some names the first few of a list.
+func some(list []string, n int) string {
+	if len(list) <= n {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), len(list)-n)
 }
