@@ -175,8 +175,3 @@ func trustCodex(ctx context.Context, where connect.Place) string {
 	}
 	return fmt.Sprintf("Codex trusts the gate's %d hooks", n)
 }
-
-// listAgents says what is installed here and what of it is connected.
-func (a *app) listAgents(cmd *cobra.Command) error {
-	return errors.New("not yet")
-}

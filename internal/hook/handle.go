@@ -144,11 +144,11 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), Held: r.Held,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
-		HostAsk: a.ask != nil && e.asks && h.opts.HostAsk(r.Host, c),
+		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
 	case ans.Verdict == gate.Allowed && ans.Edited != nil && !a.rewrites:
@@ -162,9 +162,9 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 			edited, id = ans.Edited.Args, ans.Edited.ID
 		}
 		edited = withNotes(edited, e.input)
-		told := edited
-		if edited == nil || a.tellsOriginal {
-			told = e.input
+		told := e.input
+		if edited != nil {
+			told = edited
 		}
 		h.open.add(p, e, openCall{id: id, input: told})
 		return a.allow(e, edited, ans.Message)
