@@ -70,7 +70,7 @@ func printFindings(w io.Writer, findings []finding) {
 
 // examine looks at everything. What a client may not see it does not judge.
 func (a *app) examine(cmd *cobra.Command, prove bool) ([]finding, error) {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
