@@ -105,6 +105,11 @@ var figures = []figure{
 		bar:   60,
 	},
 	{
+		name: "hook: start to answer, the gate running, against a program that does nothing", pkg: hookFolder,
+		value: metric{"hook/answer", "ms"}, base: metric{"hook/nothing", "ms"},
+		bar: 3,
+	},
+	{
 		name: "sandbox: a run against bubblewrap by hand", pkg: "sandbox",
 		value: metric{"BenchmarkStart", "full-ms"}, base: metric{"BenchmarkStart", "bwrap-ms"},
 		bar: 2.2,
