@@ -61,6 +61,11 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
+	if why := s.verifies(in); why != "" {
+		return ballot(call.StageSwitch, []call.Vote{{
+			Stage: call.StageSwitch, Source: "strictness", Rule: s.Settings.Strictness, Level: call.ConfirmSingleUse, Reason: why,
+		}})
+	}
 	return passed(call.StageSwitch, nothing)
 }
 
