@@ -49,16 +49,18 @@ type Request struct {
 
 // Facts is what the gate found out about a call, for the person to see.
 type Facts struct {
-	Words        string          `json:"words,omitzero"`
-	Class        string          `json:"class,omitzero"`
-	Needs        []call.Need     `json:"needs,omitzero"`
-	Risk         int             `json:"risk"`
-	Irreversible bool            `json:"irreversible,omitzero"`
-	TakesCode    bool            `json:"takes_code,omitzero"`
-	Outside      bool            `json:"outside,omitzero"`
-	Uncommitted  []string        `json:"uncommitted,omitzero"`
-	Observed     []call.Evidence `json:"observed,omitzero"`
-	Findings     []call.Evidence `json:"findings,omitzero"`
+	Words        string      `json:"words,omitzero"`
+	Class        string      `json:"class,omitzero"`
+	Needs        []call.Need `json:"needs,omitzero"`
+	Risk         int         `json:"risk"`
+	Irreversible bool        `json:"irreversible,omitzero"`
+	TakesCode    bool        `json:"takes_code,omitzero"`
+	Outside      bool        `json:"outside,omitzero"`
+	Uncommitted  []string    `json:"uncommitted,omitzero"`
+	// Loosens says what a change of policy would loosen.
+	Loosens  []string        `json:"loosens,omitzero"`
+	Observed []call.Evidence `json:"observed,omitzero"`
+	Findings []call.Evidence `json:"findings,omitzero"`
 }
 
 // Approval is a person's yes.

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
@@ -78,6 +79,7 @@ type daemon struct {
 	notifier  *approval.Notifier
 	gate      *gate.Gate
 	admin     *admin.Desk
+	tools     *aql.Tools
 	server    *api.Server
 	baseURL   string
 }
@@ -167,7 +169,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.openPolicy(ctx); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.wire(addr)
+	if err := d.wire(addr); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	closed, err := d.state.recover(ctx)
 	if err != nil {
 		return errors.Join(err, d.store.Close())
@@ -201,13 +205,13 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 }
 
 // wire connects the parts. Nothing runs yet.
-func (d *daemon) wire(addr string) {
+func (d *daemon) wire(addr string) error {
 	d.machine.Own.Listeners = []string{addr}
-	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[string]policy.Switches)}
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: d.machine, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
@@ -220,6 +224,9 @@ func (d *daemon) wire(addr string) {
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
+	if err := d.openTools(); err != nil {
+		return err
+	}
 	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
@@ -229,6 +236,7 @@ func (d *daemon) wire(addr string) {
 		Metrics: d.metrics(),
 		Hosts:   hosts, Log: d.log,
 	})
+	return nil
 }
 
 // hostsOf lists the names under which a listener may be addressed.

@@ -11,12 +11,22 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
+// openTools makes the gate's own operations: the groups of the table, and the
+// tools that take calls to them through the gate.
+func (d *daemon) openTools() error {
+	about := &aql.Gatekeeper{Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting}
+	native, err := aql.New(about)
+	if err != nil {
+		return err
+	}
+	about.Params = native.Params
+	d.tools = &aql.Tools{Gate: d.gate, Native: native, Log: d.log}
+	return nil
+}
+
 // mcp makes the MCP endpoint.
 func (d *daemon) mcp(caller func(*http.Request) (call.Principal, bool, error)) http.Handler {
-	native := aql.New(aql.Options{
-		Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting,
-	})
-	return mcp.Handler(mcp.Options{Gate: d.gate, Effect: native, Caller: caller, Version: d.opts.Version, Log: d.log})
+	return mcp.Handler(mcp.Options{Tools: d.tools, Caller: caller, Version: d.opts.Version})
 }
 
 // waiting lists an agent's own requests that wait.

@@ -75,6 +75,9 @@ type Event struct {
 	// Described is the call and its decision as they are stored: redacted, as
 	// JSON members. It is made before the transaction, because it is work.
 	Described []byte
+	// Violation names what of a denied call was an attempt on the gate or
+	// carried an attack, "" for none.
+	Violation string
 	Verdict   *Ruling
 	Start     *Start
 	Outcome   *End

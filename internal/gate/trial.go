@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -14,6 +15,8 @@ type trial struct {
 	sub  *Submission
 	snap *policy.Snapshot
 	in   *policy.Input
+	// change is what the call would do to the caller's active elements.
+	change *element.Change
 
 	decision  call.Decision
 	described []byte
@@ -24,6 +27,7 @@ type trial struct {
 
 // decide decides the call and describes it for the log.
 func (t *trial) decide() {
+	judge(t.in, t.change)
 	t.decision = t.snap.Decide(t.in, nil)
 	t.described = t.gate.opts.Describe(t.sub.Call, &t.decision, t.in.Facts)
 }
@@ -33,6 +37,8 @@ func (t *trial) decide() {
 func (t *trial) rule(tx Tx) error {
 	d := &t.decision
 	switch {
+	case t.sub.ready != nil:
+		return t.inquire(tx)
 	case d.Level == call.AutoApprove:
 		return t.allow(tx, nil)
 	case t.snap != nil && t.snap.Settings.Observe && !switched(d):
@@ -82,7 +88,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 func (t *trial) deny(tx Tx, reason string) error {
 	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
 	e := t.event(nil)
-	e.Verdict.Reason = reason
+	e.Verdict.Reason, e.Violation = reason, violation(&t.decision)
 	return tx.Append(e)
 }
 

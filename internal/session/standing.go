@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -31,11 +32,14 @@ type Standing struct {
 	// SessionEnded is set for a session that is over and for one that never
 	// was.
 	SessionEnded bool
+	// Elements is the policy of the elements that are active for the agent in
+	// the session's workspace.
+	Elements *element.Set
 }
 
 // standingQuery reads all but the blocks. Missing rows come as empty values,
 // which no signature fits.
-const standingQuery = `SELECT k.killed, k.reason, k.set_by, k.set_at, k.blocks, k.version, k.mac,
+const standingQuery = `SELECT k.killed, k.reason, k.set_by, k.set_at, k.blocks, k.elements, k.version, k.mac,
 	COALESCE(p.hash, ''), COALESCE(p.epoch, 0), COALESCE(p.set_by, ''), COALESCE(p.set_at, 0), COALESCE(p.mac, ''),
 	COALESCE(s.id, ''), COALESCE(s.agent, ''), COALESCE(s.ref, ''), COALESCE(s.surface, ''), COALESCE(s.workspace, ''),
 	COALESCE(s.pid, 0), COALESCE(s.start, 0), COALESCE(s.uid, 0), COALESCE(s.boot, ''), COALESCE(s.machine, ''),
@@ -124,7 +128,7 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 	var c sessionScan
 	var killAt, headAt int64
 	var killMAC, headMAC, hash []byte
-	dest := append([]any{&k.Kill, &k.Reason, &k.By, &killAt, &k.blocks, &k.Version, &killMAC, &hash, &h.Epoch, &h.By,
+	dest := append([]any{&k.Kill, &k.Reason, &k.By, &killAt, &k.blocks, &k.elements, &k.Version, &killMAC, &hash, &h.Epoch, &h.By,
 		&headAt, &headMAC}, c.dest()...)
 	if err := tx.QueryRow(standingQuery, key.scope, key.session).Scan(dest...); err != nil {
 		return Standing{}, err
@@ -145,7 +149,26 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 		}
 		st.Policy, st.Epoch = h.Hash, h.Epoch
 	}
-	return st, nil
+	return st, g.judgeElements(tx, &st, &k, key.agent)
+}
+
+// judgeElements compiles what is active. A list that is not as the gate left
+// it stops everything: what was taken out of it may have forbidden the call.
+func (g *Registry) judgeElements(tx *store.Tx, st *Standing, k *Switches, agent string) error {
+	sets, err := g.ActiveSets(tx)
+	if err != nil {
+		return err
+	}
+	if !g.listed(sets, k.elements) {
+		st.Danger, st.Why = true, "the list of active elements was edited in the database"
+		return nil
+	}
+	workspace := ""
+	if st.Session != nil {
+		workspace = st.Session.Workspace
+	}
+	st.Elements = g.compiled(sets, agent, workspace)
+	return nil
 }
 
 // judgeSwitches reads the kill switch and the blocks; whatever is not as the
