@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
@@ -35,6 +36,7 @@ type Options struct {
 	Channels *approval.Channels
 	Log      *audit.Log
 	Rules    Rulebook
+	Keeper   *autonomy.Keeper
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.

@@ -169,7 +169,7 @@ func TestChallengeTime(t *testing.T) {
 		c = o.issue(t, "claude", fmt.Sprintf("x_%d", 2+i))
 	}
 	_, last := c, o.back(t, func(tx *store.Tx) error {
-		_, _, err := o.Issue(tx, approval.Challenge{Kind: approval.ForPause, Subject: "x_9", Principal: call.Principal{Agent: "claude"}, Words: "w"})
+		_, _, err := o.Issue(tx, approval.Challenge{Kind: approval.ForPause, Subject: "x_9", Principal: call.Principal{Agent: "claude", Session: "s1"}, Words: "w"})
 		return err
 	})
 	if !errors.Is(last, approval.ErrTooMany) {

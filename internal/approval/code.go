@@ -100,8 +100,9 @@ func (d *Desk) tryChallenge(tx *store.Tx, agent, id, code string, moved func(*st
 		return c, nil, err
 	}
 	if c.State = state; state != Given {
-		c.Ended = now
-		c.EndedBy, c.Channel = c.Reader()
+		if c.Ended = now; c.EndedBy == "" {
+			c.EndedBy, c.Channel = c.Reader()
+		}
 	}
 	return c, nil, d.saveChallenge(tx, c)
 }

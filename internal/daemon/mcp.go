@@ -15,7 +15,8 @@ import (
 // tools that take calls to them through the gate.
 func (d *daemon) openTools() error {
 	about := &aql.Gatekeeper{Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting}
-	native, err := aql.New(about)
+	ask, execute := d.executionGroups()
+	native, err := aql.New(about, ask, execute)
 	if err != nil {
 		return err
 	}
