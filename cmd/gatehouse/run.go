@@ -2,14 +2,17 @@ package main
 
 import (
 	"errors"
+	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
-func newRun() *cobra.Command {
+func newRun(a *app) *cobra.Command {
 	var o sandbox.Options
 	var hosts, env []string
 	var anyHost, inherit bool
@@ -40,6 +43,11 @@ environment. What no back-end on this machine can hold is refused, not widened.`
 				o.Spec.Env.Pass = env
 			}
 			o.Spec.Env.Inherit = inherit
+			if !o.Explain {
+				if err := a.answerFor(cmd, args); err != nil {
+					return err
+				}
+			}
 			code, _ := sandbox.Main(cmd.Context(), o, os.Stdin, os.Stdout, os.Stderr)
 			if code != 0 {
 				return codeError(code)
@@ -60,4 +68,20 @@ environment. What no back-end on this machine can hold is refused, not widened.`
 	f.BoolVar(&o.Spec.AllowUnconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")
 	f.BoolVar(&o.Explain, "explain", false, "print what would be enforced by what, and run nothing")
 	return cmd
+}
+
+// answerFor tells a running gate about this process, so that it is ended when
+// the agent that started it is blocked, and does not start if it is. Without a
+// gate there is nobody to block anyone.
+func (a *app) answerFor(cmd *cobra.Command, command []string) error {
+	c, err := a.asAgent()
+	if err != nil {
+		return err
+	}
+	err = c.Do(cmd.Context(), "POST", "/v1/processes", &api.ProcessRequest{What: strings.Join(command, " ")}, nil)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
+		return err
+	}
+	return nil
 }
