@@ -48,7 +48,8 @@ var order = [][]string{
 	{"internal/launch", "sandbox/egress"},
 	{"sandbox"},
 	{"sandbox/changes"},
-	{"internal/observe"},
+	{"internal/observe", "internal/library"},
+	{"internal/activation"}, // what is in force, against what is on disk
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.

@@ -70,6 +70,18 @@ func (d *Desk) Challenges(ctx context.Context, a Actor) (out []Challenge, err er
 	return out, nil
 }
 
+// ChallengeIDs names what waits for a code, without showing one.
+func (d *Desk) ChallengeIDs(ctx context.Context) (ids []string, err error) {
+	err = d.opts.Store.Read(ctx, func(tx *store.Tx) error {
+		list, err := d.opts.Approval.Challenges(tx)
+		for _, c := range list {
+			ids = append(ids, c.ID)
+		}
+		return err
+	})
+	return ids, publicError(err)
+}
+
 // shown notes that an approver is shown a code, once.
 func (d *Desk) shown(ctx context.Context, a Actor, c *approval.Challenge) error {
 	if slices.ContainsFunc(c.Shown, func(s approval.Shown) bool { return s.By == a.Approver && s.Channel == a.Channel }) {
@@ -82,18 +94,6 @@ func (d *Desk) shown(ctx context.Context, a Actor, c *approval.Challenge) error 
 		}
 		return d.opts.Record(tx, a.act("challenge.shown", c.ID, map[string]any{"kind": c.Kind, "about": c.Subject}))
 	})
-}
-
-// RequestChallenge returns the challenge that waits for a request, nil if none
-// does.
-func (d *Desk) RequestChallenge(ctx context.Context, a Actor, request string) (*Challenge, error) {
-	all, err := d.Challenges(ctx, a)
-	for i := range all {
-		if all[i].Kind == string(approval.ForRequest) && all[i].Subject == request {
-			return &all[i], err
-		}
-	}
-	return nil, err
 }
 
 // Release is an approver's yes to a challenge.
@@ -126,7 +126,7 @@ func (d *Desk) ReleaseChallenge(ctx context.Context, a Actor, id string, yes Rel
 			if _, err := d.opts.Approval.EndChallenge(tx, id, approval.Moved, a.Approver, a.Channel); err != nil {
 				return Act{}, err
 			}
-			x, err := d.opts.Keeper.Release(tx, c.Subject)
+			x, err := d.opts.Autonomy.Release(tx, c.Subject)
 			if err != nil {
 				return Act{}, err
 			}
@@ -180,7 +180,7 @@ func (d *Desk) unblock(tx *store.Tx, a Actor, c *approval.Challenge) (Act, error
 	if err := d.opts.Sessions.Unblock(tx, blocks[i].Agent, blocks[i].ID); err != nil {
 		return Act{}, err
 	}
-	return a.act("danger.release", blocks[i].Agent, blocks[i]), d.opts.Keeper.ForgetStrikes(tx, blocks[i].Agent)
+	return a.act("danger.release", blocks[i].Agent, blocks[i]), d.opts.Autonomy.ForgetStrikes(tx, blocks[i].Agent)
 }
 
 // Unlocked is the record of a release of elements: what was active, and what
@@ -204,20 +204,15 @@ func (d *Desk) unlock(tx *store.Tx, a Actor, c *approval.Challenge, all bool) (A
 		if s.Agent != out.Agent || s.Workspace != "" && s.Workspace != out.Workspace {
 			continue
 		}
-		var left []session.Active
 		for _, e := range s.Active {
 			out.Active = append(out.Active, e.ID())
-			if all || locks(&e) {
-				out.Released = append(out.Released, e.ID())
-			} else {
-				left = append(left, e)
+			if !all && !locks(&e) {
+				continue
 			}
-		}
-		if len(left) == len(s.Active) {
-			continue
-		}
-		if err := d.opts.Sessions.SetActive(tx, s.Agent, s.Workspace, left, a.Approver); err != nil {
-			return Act{}, err
+			out.Released = append(out.Released, e.ID())
+			if err := d.opts.Elements.Release(tx, s.Agent, s.Workspace, e.ID(), a.Approver); err != nil {
+				return Act{}, err
+			}
 		}
 	}
 	if len(out.Released) == 0 {

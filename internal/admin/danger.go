@@ -103,7 +103,7 @@ func (d *Desk) ReleaseBlock(ctx context.Context, a Actor, id string, yes Release
 // Executions lists the executions of all agents, newest first.
 func (d *Desk) Executions(ctx context.Context) (out []*autonomy.Execution, err error) {
 	err = d.opts.Store.Read(ctx, func(tx *store.Tx) error {
-		out, err = d.opts.Keeper.List(tx, "", 200)
+		out, err = d.opts.Autonomy.List(tx, "", 200)
 		return err
 	})
 	return out, publicError(err)
@@ -112,7 +112,7 @@ func (d *Desk) Executions(ctx context.Context) (out []*autonomy.Execution, err e
 // AbortExecution ends an execution.
 func (d *Desk) AbortExecution(ctx context.Context, a Actor, agent, id string) error {
 	return d.act(ctx, func(tx *store.Tx) (Act, error) {
-		_, err := d.opts.Keeper.End(tx, agent, id, autonomy.Aborted, "ended by "+a.Approver, a.Approver)
+		_, err := d.opts.Autonomy.End(tx, agent, id, autonomy.Aborted, "ended by "+a.Approver, a.Approver)
 		return a.act("execution.abort", id, agent), err
 	})
 }

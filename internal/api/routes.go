@@ -60,7 +60,7 @@ func routes() []route {
 		jsonRoute("GET", "/v1/kill", approverHalf, "The kill switch", (*Server).kill),
 		jsonRoute("POST", "/v1/kill", approverHalf, "Throw the kill switch", (*Server).setKill),
 		{method: "GET", path: "/v1/events", summary: "Server-sent events: something may have changed", serve: (*Server).events},
-	}, challengeRoutes())
+	}, challengeRoutes(), elementRoutes())
 }
 
 func (s *Server) health(ctx context.Context, _ *caller, _ *http.Request, _ *none) (*Health, error) {

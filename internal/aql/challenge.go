@@ -53,8 +53,6 @@ func (g *Challenges) Operations() []Operation {
 		Op("confirm_operation", g.confirm),
 		Op("verify_challenge", g.verify),
 		Op("release_deadlock", g.release),
-		Op("approve_cli_permission", g.follow),
-		Op("permission_prompt", g.prompt),
 	}
 }
 
@@ -179,47 +177,6 @@ func (g *Challenges) followed(ctx context.Context, j *Job, id string) (*Confirma
 		out.Message = "Approved by " + st.By + ". Make the call now, exactly as it was asked for."
 	case st.Text != "":
 		out.Message = st.By + " says: " + st.Text
-	}
-	return out, nil
-}
-
-type followParams struct {
-	Request string `json:"request_id" about:"the request to ask after"`
-	Scope   string `json:"scope,omitzero" about:"ignored: the approver chooses the scope"`
-}
-
-// follow asks after a host's request. It approves nothing.
-func (g *Challenges) follow(ctx context.Context, j *Job, p followParams) (any, error) {
-	return g.followed(ctx, j, p.Request)
-}
-
-type promptParams struct {
-	Tool     string         `json:"tool_name" about:"the host's tool"`
-	Input    jsontext.Value `json:"input" about:"its arguments"`
-	Dir      string         `json:"cwd,omitzero" about:"the working directory"`
-	Use      string         `json:"tool_use_id,omitzero" about:"the host's own id of the call"`
-	Identity jsontext.Value `json:"agent_identity,omitzero" about:"what the host says about the agent; shown, not believed"`
-}
-
-// Prompted is the answer that hosts read.
-type Prompted struct {
-	Behavior string         `json:"behavior"`
-	Updated  jsontext.Value `json:"updatedInput,omitzero"`
-	Message  string         `json:"message,omitzero"`
-	Request  string         `json:"request,omitzero"`
-}
-
-// prompt decides a host's call as any other: on its own record, with the
-// host's permission as the effect.
-func (g *Challenges) prompt(ctx context.Context, j *Job, p promptParams) (any, error) {
-	c := &call.Call{Kind: call.External, Surface: j.Surface, Principal: j.Principal, Held: j.Held, Operation: p.Tool, Args: p.Input, Dir: p.Dir, Note: string(p.Identity)}
-	ans := g.Gate.Submit(ctx, gate.Submission{Call: c, Runs: "host"})
-	if ans.Verdict != gate.Allowed {
-		return Prompted{Behavior: "deny", Message: ans.Message, Request: ans.Request}, nil
-	}
-	out := Prompted{Behavior: "allow", Updated: p.Input}
-	if ans.Edited != nil {
-		out.Updated = ans.Edited.Args
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -286,13 +287,20 @@ var lifecycle = map[string]bool{
 	"approve_cli_permission": true,
 }
 
+// isTool says whether an entry of a list of tools means an operation: by its
+// name, by a host's name for it, or by the gate's endpoint that serves it.
+func isTool(glob, operation string) bool {
+	if op, native := call.LookupOperation(operation); native && glob == single+"_"+strings.ToLower(op.Endpoint.String()) {
+		return true
+	}
+	g, err := match.CompileOp(call.FoldTool(glob))
+	return err == nil && g.Match(operation)
+}
+
 // drifts says whether a call lies outside what the execution was meant to use:
 // its tools, or writing outside its workspace.
 func drifts(b *autonomy.Bounds, workspace string, c *SeenCall) bool {
-	if len(b.Tools) > 0 && !slices.ContainsFunc(b.Tools, func(glob string) bool {
-		g, err := match.CompileOp(glob)
-		return err == nil && g.Match(c.Operation)
-	}) {
+	if len(b.Tools) > 0 && !slices.ContainsFunc(b.Tools, func(glob string) bool { return isTool(glob, c.Operation) }) {
 		return true
 	}
 	return workspace != "" && slices.ContainsFunc(c.Needs, func(n call.Need) bool {

@@ -44,6 +44,7 @@ func (g *Gatekeeper) Operations() []Operation {
 		Op("get_effective_cli_policies", g.policies),
 		Op("get_pending_cli_approvals", g.pending),
 		Op("evaluate_permission", g.evaluate),
+		Op("get_config", g.config),
 	}
 }
 
@@ -123,6 +124,34 @@ func (g *Gatekeeper) policies(_ context.Context, j *Job, _ None) (any, error) {
 		return nil, errors.New("no policy is in force here")
 	}
 	return Effective{Hash: snap.Hash, Profile: snap.Settings.Profile, Observe: snap.Settings.Observe}, nil
+}
+
+// Settings is the answer to get_config: what of the policy an agent may know.
+type Settings struct {
+	Profile      string        `json:"profile"`
+	Mode         string        `json:"mode"`
+	Unattended   bool          `json:"unattended"`
+	Isolation    string        `json:"isolation,omitzero"`
+	RequestLife  time.Duration `json:"request_life,format:sec"`
+	AsksPerHour  int           `json:"asks_per_hour"`
+	MaxPending   int           `json:"max_pending"`
+	Irreversible call.Level    `json:"irreversible"`
+}
+
+func (g *Gatekeeper) config(_ context.Context, j *Job, _ None) (any, error) {
+	snap, _ := g.Policy(j.Call)
+	if snap == nil {
+		return nil, errors.New("no policy is in force here")
+	}
+	s := &snap.Settings
+	out := Settings{
+		Profile: s.Profile, Mode: "enforce", Unattended: s.Unattended, Isolation: s.Isolation, RequestLife: s.RequestLife,
+		AsksPerHour: s.AsksPerHour, MaxPending: s.PendingPerSession, Irreversible: s.Irreversible,
+	}
+	if s.Observe {
+		out.Mode = "observe"
+	}
+	return out, nil
 }
 
 // Pending is the answer to get_pending_cli_approvals.

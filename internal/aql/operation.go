@@ -19,6 +19,9 @@ import (
 type Job struct {
 	*call.Call
 	Decision call.Decision
+	// Approved says that a person approved this very call: it is pinned, and
+	// was not let through by observe mode.
+	Approved bool
 }
 
 // Param is a parameter of an operation, as introspect tells it.
@@ -62,6 +65,10 @@ func paramsOf(t reflect.Type) []Param {
 	var out []Param
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous {
+			out = append(out, paramsOf(f.Type)...)
+			continue
+		}
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		out = append(out, Param{Name: name, Type: jsonType(f.Type), Required: !strings.Contains(options, "omitzero"), About: f.Tag.Get("about")})
 	}

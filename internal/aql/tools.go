@@ -97,15 +97,29 @@ func names(e call.Endpoint) string {
 	return strings.Join(out, ", ")
 }
 
-const batchWords = "A call may be denied or wait for a person; the answer says so, and what you may do next."
+const batchWords = "Give one operation, or up to 50 as operations: they are decided together before any of them runs. " +
+	"A call may be denied or wait for a person; the answer says so, and what you may do next."
 
 const inputSchema = `{"type":"object","additionalProperties":false,"properties":{
 "operation":{"type":"string","description":"What to do; introspect lists the operations."},
 "element_type":{"type":"string","description":"The type of element the operation is about."},
-"params":{"type":"object","description":"The operation's parameters."}}}`
+"params":{"type":"object","description":"The operation's parameters."},
+"operations":{"type":"array","minItems":1,"maxItems":50,"description":"A batch, instead of operation.","items":{"type":"object","required":["operation"],
+"additionalProperties":false,"properties":{"operation":{"type":"string"},"element_type":{"type":"string"},"params":{"type":"object"}}}},
+"all_or_nothing":{"type":"boolean","description":"Run none of a batch if one is denied, and none after one that fails."}}}`
 
 // input is what a tool takes.
 type input struct {
+	Operation   string         `json:"operation"`
+	ElementType string         `json:"element_type"`
+	Params      jsontext.Value `json:"params"`
+	// Operations are a batch.
+	Operations   []batchInput `json:"operations"`
+	AllOrNothing bool         `json:"all_or_nothing"`
+}
+
+// batchInput is one operation of a batch.
+type batchInput struct {
 	Operation   string         `json:"operation"`
 	ElementType string         `json:"element_type"`
 	Params      jsontext.Value `json:"params"`
@@ -123,8 +137,16 @@ func (t *Tools) Call(ctx context.Context, who Caller, tool string, args jsontext
 	if len(args) == 0 {
 		args = jsontext.Value("{}")
 	}
+	if _, raw := call.StringArg(args, "tool_name"); raw && (e == 0 || e == call.Read) {
+		// A host that was told to ask this tool for permission sends what it
+		// wants to run, and nothing about operations.
+		return t.one(ctx, who, e, &input{Operation: "permission_prompt", Params: args})
+	}
 	if err := json.Unmarshal(args, &in, json.RejectUnknownMembers(true)); err != nil {
-		return failed(refused("the arguments are not what this tool takes (operation, element_type, params): %v", err))
+		return failed(refused("the arguments are not what this tool takes (operation, element_type, params; or operations, all_or_nothing): %v", err))
+	}
+	if in.Operations != nil {
+		return t.batch(ctx, who, e, &in)
 	}
 	return t.one(ctx, who, e, &in)
 }
@@ -169,7 +191,7 @@ func (t *Tools) build(who Caller, e call.Endpoint, in *input) (*call.Call, error
 
 // perform runs a call that was let through and records how it ended.
 func (t *Tools) perform(ctx context.Context, c *call.Call, ans *gate.Answer) (any, error) {
-	out, err := t.Native.Run(ctx, &Job{Call: c, Decision: ans.Decision})
+	out, err := t.Native.Run(ctx, &Job{Call: c, Decision: ans.Decision, Approved: ans.Decision.Pinned && !ans.Observed})
 	outcome, detail := gate.Succeeded, ""
 	if err != nil {
 		outcome, detail = gate.Failed, err.Error()
@@ -207,6 +229,3 @@ func failed(err error) Result {
 	r.Text, r.IsError = err.Error(), true
 	return r
 }
-
-// MaxBatch is the largest number of operations in one call.
-const MaxBatch = 50

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
@@ -27,6 +28,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -69,12 +71,14 @@ type daemon struct {
 	logKeys   *audit.Keys
 	sessions  *session.Registry
 	desk      *approval.Desk
-	keeper    *autonomy.Keeper
+	autonomy  *autonomy.Keeper
 	channels  *approval.Channels
 	audit     *audit.Log
 	sequencer *audit.Sequencer
 	book      *rulebook.Book
 	machine   *observe.Machine
+	library   *library.Library
+	keeper    *activation.Keeper
 	record    *recorder
 	state     *state
 	changes   *admin.Changes
@@ -122,6 +126,7 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer d.store.Close()
+	defer d.library.Close()
 	return d.serve(ctx, tcp, unix)
 }
 
@@ -163,12 +168,15 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.sessions, d.desk, d.keeper, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.sessions, d.desk, d.autonomy, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
 	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
 	d.record = newRecorder(d.log)
 	if err := d.openPolicy(ctx); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if err := d.openElements(); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
 	if err := d.wire(addr); err != nil {
@@ -209,15 +217,15 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 // wire connects the parts. Nothing runs yet.
 func (d *daemon) wire(addr string) error {
 	d.machine.Own.Listeners = []string{addr}
-	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, keeper: d.keeper, record: d.record,
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, keeper: d.autonomy, record: d.record,
 		strikes: func() int { return d.book.Current().Settings.Strikes() }, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: observer{d.machine}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
-		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate, Keeper: d.keeper,
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Gate: d.gate, Autonomy: d.autonomy,
 		File:   d.fileEdited,
 		Record: d.record.act,
 		Checkpoint: func(ctx context.Context) error {
@@ -268,6 +276,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
+	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
 	if err := d.welcome(ctx); err != nil {
 		stop()

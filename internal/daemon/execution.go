@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -18,7 +21,7 @@ import (
 // that work on their own.
 func (d *daemon) executionGroups() (*aql.Challenges, *aql.Executions) {
 	c := &aql.Challenges{
-		Store: d.store, Desk: d.desk, Sessions: d.sessions, Keeper: d.keeper, Gate: d.gate, Scope: rulebook.Scope,
+		Store: d.store, Desk: d.desk, Sessions: d.sessions, Keeper: d.autonomy, Gate: d.gate, Scope: rulebook.Scope,
 		Limits: d.limits, Show: d.showChallenge, Record: d.recordAct,
 	}
 	return c, &aql.Executions{Challenges: c, Bounds: d.bounds, Agent: d.agentBounds, Calls: d.seenCalls, Judge: d.gate.Decide}
@@ -33,9 +36,43 @@ func (d *daemon) bounds(c *call.Call) autonomy.Bounds {
 	return autonomy.Bounds{Tolerance: autonomy.Tolerance(snap.Settings.RiskTolerance), MaxSteps: snap.Settings.MaxSteps}
 }
 
-// agentBounds are what an agent element sets for itself.
-func (d *daemon) agentBounds(context.Context, *call.Call, string) (autonomy.Bounds, error) {
-	return autonomy.Bounds{}, nil
+// agentBounds are what an agent element sets for itself, by any of the names
+// that elements use for it.
+func (d *daemon) agentBounds(_ context.Context, _ *call.Call, name string) (b autonomy.Bounds, err error) {
+	f, err := d.library.Get("agent", name)
+	if err != nil {
+		return b, err
+	}
+	if f.Doc == nil {
+		return b, &aql.RefusedError{Reason: "the agent cannot be read: " + f.Broken}
+	}
+	meta := f.Doc.Metadata()
+	own, _ := meta["autonomy"].(map[string]any)
+	for key, v := range own {
+		switch strings.ToLower(strings.ReplaceAll(key, "_", "")) {
+		case "risktolerance":
+			b.Tolerance = autonomy.Tolerance(fmt.Sprint(v))
+		case "maxautonomoussteps", "maxsteps":
+			b.MaxSteps, _ = strconv.Atoi(fmt.Sprint(v)) // what is no number leaves the operator's
+		case "requiresapproval":
+			b.RequiresApproval = texts(v)
+		}
+	}
+	if tools, ok := meta["tools"].(map[string]any); ok {
+		b.Tools = texts(tools["allowed"])
+	}
+	return b, nil
+}
+
+// texts are the strings of a list.
+func texts(v any) (out []string) {
+	list, _ := v.([]any)
+	for _, e := range list {
+		if s, ok := e.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // maxSeen bounds how many calls of one step are looked at. An agent that made

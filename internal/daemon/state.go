@@ -165,6 +165,9 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	case st.Danger:
 		out.Switches.Danger = st.Why
 	}
+	if st.Session != nil && st.Session.Mode == session.Plan {
+		out.Switches.Plan = "the session only plans: nothing beyond a read goes ahead"
+	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"
 	}

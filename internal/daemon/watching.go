@@ -114,7 +114,7 @@ func (d *daemon) startProcess(ctx context.Context, peer *session.Peer, agent, wh
 			return err
 		}
 		st.SessionEnded = st.SessionEnded && p.Session != ""
-		_, err = d.keeper.StartProcess(tx, st, autonomy.Process{Principal: p, What: what, Process: peer.Chain[0]})
+		_, err = d.autonomy.StartProcess(tx, st, autonomy.Process{Principal: p, What: what, Process: peer.Chain[0]})
 		return err
 	}))
 }
@@ -147,7 +147,7 @@ func (d *daemon) watchStopped(ctx context.Context) error {
 func (d *daemon) endStopped(ctx context.Context, machine string) error {
 	var stop, over []autonomy.Process
 	err := d.store.Read(ctx, func(tx *store.Tx) (err error) {
-		stop, over, err = d.keeper.Stopped(tx, d.sessions, rulebook.Scope, machine)
+		stop, over, err = d.autonomy.Stopped(tx, d.sessions, rulebook.Scope, machine)
 		return err
 	})
 	if err != nil || len(stop)+len(over) == 0 {
@@ -156,7 +156,7 @@ func (d *daemon) endStopped(ctx context.Context, machine string) error {
 	var failed error
 	var ended []autonomy.Process
 	for _, p := range stop {
-		if err := d.keeper.EndProcess(p); err != nil {
+		if err := d.autonomy.EndProcess(p); err != nil {
 			failed = errors.Join(failed, err)
 			continue
 		}
@@ -169,6 +169,6 @@ func (d *daemon) endStopped(ctx context.Context, machine string) error {
 				return err
 			}
 		}
-		return d.keeper.ForgetProcesses(tx, append(over, ended...))
+		return d.autonomy.ForgetProcesses(tx, append(over, ended...))
 	}))
 }

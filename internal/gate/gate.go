@@ -64,6 +64,9 @@ type Submission struct {
 
 	// ready is set where the call is only asked about, see File.
 	ready *bool
+	// given is what the answer to a batch says about this call of it; such a
+	// call is not asked about again.
+	given *grant.Grant
 }
 
 // Submit takes a call from entry to verdict. Whatever fails on the way is a

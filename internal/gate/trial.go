@@ -50,11 +50,20 @@ func (t *trial) rule(tx Tx) error {
 	if err != nil {
 		return err
 	}
+	if t.sub.given != nil {
+		grants = append(grants, *t.sub.given)
+	}
 	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0 && t.sub.given != nil:
+		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
+	case len(open) > 0:
 		return t.file(tx)
 	}
 	for _, g := range used {
+		if t.sub.given != nil && g.ID == t.sub.given.ID {
+			continue // spent with the batch
+		}
 		if err := tx.Consume(g.ID); err != nil {
 			return err
 		}

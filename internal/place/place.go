@@ -48,6 +48,9 @@ func (p Place) Checkpoints() string { return filepath.Join(p.Home, "checkpoints"
 // Policy is the user's policy file.
 func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
 
+// Elements is the directory of elements.
+func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
+
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 

@@ -61,6 +61,9 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
+	if in.Switches.Plan != "" && !reads(in) {
+		return deny(call.StageSwitch, "session", "plan", in.Switches.Plan)
+	}
 	if why := s.verifies(in); why != "" {
 		return ballot(call.StageSwitch, []call.Vote{{
 			Stage: call.StageSwitch, Source: "strictness", Rule: s.Settings.Strictness, Level: call.ConfirmSingleUse, Reason: why,

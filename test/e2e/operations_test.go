@@ -150,8 +150,8 @@ func (w *world) confirmed(m *model, a *authenticator, operation string, params m
 	return m.ok(operation, params)
 }
 
-// session approves an operation for the session.
-func (w *world) forSession(m *model, operation string, params map[string]any) reply {
+// sessionOK approves an operation for the session.
+func (w *world) sessionOK(m *model, operation string, params map[string]any) reply {
 	w.t.Helper()
 	asked := m.op(operation, params)
 	if !asked.failed {
