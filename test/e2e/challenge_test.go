@@ -271,6 +271,7 @@ func TestAttack09PinnedNeedsMore(t *testing.T) {
 func TestI9CodesReachNoAgent(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
+	(&keeper{world: w}).element("agents/builder.md", builder)
 	a := w.factor()
 	m := w.model(t, w.token)
 	var codes []string
