@@ -62,7 +62,7 @@ func (d *Desk) Challenges(ctx context.Context, a Actor) (out []Challenge, err er
 		return nil, publicError(err)
 	}
 	for _, c := range list {
-		if err := d.shown(ctx, a, c); err != nil {
+		if err := d.showsCode(ctx, a, c); err != nil {
 			return nil, publicError(err)
 		}
 		out = append(out, d.challenge(c))
@@ -82,8 +82,8 @@ func (d *Desk) ChallengeIDs(ctx context.Context) (ids []string, err error) {
 	return ids, publicError(err)
 }
 
-// shown notes that an approver is shown a code, once.
-func (d *Desk) shown(ctx context.Context, a Actor, c *approval.Challenge) error {
+// showsCode notes that an approver is shown a code, once.
+func (d *Desk) showsCode(ctx context.Context, a Actor, c *approval.Challenge) error {
 	if slices.ContainsFunc(c.Shown, func(s approval.Shown) bool { return s.By == a.Approver && s.Channel == a.Channel }) {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (d *Desk) Block(ctx context.Context, a Actor, id string) (*BlockView, error
 	if err != nil {
 		return nil, publicError(err)
 	}
-	if err := d.shown(ctx, a, c); err != nil {
+	if err := d.showsCode(ctx, a, c); err != nil {
 		return nil, publicError(err)
 	}
 	out.Challenge = d.challenge(c)

@@ -68,7 +68,8 @@ type Approval struct {
 	// Shown is the digest that was on screen.
 	Shown call.Digest
 	// ShownAt is when the page was made; what was on screen for under a
-	// second cannot be approved.
+	// second cannot be approved. Zero where there is no page: then the approval
+	// waits until the second is over.
 	ShownAt time.Time
 	// Offer is the index of the offer that was taken; 0 is once.
 	Offer int

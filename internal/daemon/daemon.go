@@ -242,6 +242,7 @@ func (d *daemon) wire(addr string) error {
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,
+		Hook:    d.newHooks(),
 		Health:  d.health,
 		Process: d.startProcess,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),

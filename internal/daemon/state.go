@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -217,15 +218,60 @@ func (t *tx) Withdraw(id string) error {
 	return err
 }
 
-// Open notes that a call has started.
-func (t *tx) Open(c *call.Call) error {
+// Open notes that a call has started, and what its effect must show.
+func (t *tx) Open(c *call.Call, requires []call.Guarantee) error {
 	now, err := t.Now()
 	if err != nil {
 		return err
 	}
-	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now))
+	must := []byte("[]")
+	if len(requires) > 0 {
+		if must, err = json.Marshal(requires); err != nil {
+			return err
+		}
+	}
+	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started, effect, requires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c), string(must))
 	return err
+}
+
+// effect is kept of calls whose start is shown; hashing all of them would be
+// for nothing.
+func (t *tx) effect(c *call.Call) string {
+	if c.Operation != call.OpRun {
+		return ""
+	}
+	return c.Effect().String()
+}
+
+// Show notes that an open call has shown what holds its effect.
+func (t *tx) Show(id string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error) {
+	n, err := t.Exec(`UPDATE open_call SET shown = 1 WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 AND shown = 0 AND effect <> ''`,
+		id, p.Agent, p.Session, p.Path)
+	if err == nil && n == 0 {
+		err = notOpen{id}
+	}
+	if err != nil {
+		return effect, nil, err
+	}
+	var hash, must string
+	if err := t.QueryRow(`SELECT effect, requires FROM open_call WHERE id = $1`, id).Scan(&hash, &must); err != nil {
+		return effect, nil, err
+	}
+	err = errors.Join(effect.UnmarshalText([]byte(hash)), json.Unmarshal([]byte(must), &requires))
+	return effect, requires, err
+}
+
+// Opener returns whose an open call is.
+func (s *state) Opener(ctx context.Context, id string) (p call.Principal, err error) {
+	err = s.store.Read(ctx, func(t *store.Tx) error {
+		err := t.QueryRow(`SELECT agent, session, path FROM open_call WHERE id = $1`, id).Scan(&p.Agent, &p.Session, &p.Path)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notOpen{id}
+		}
+		return err
+	})
+	return p, admin.PublicError(err)
 }
 
 // notOpen refuses an outcome for a call that is not the caller's to close.

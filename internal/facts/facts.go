@@ -59,6 +59,9 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
+	// Confined says that a sandbox of the gate's is to hold the effect to the
+	// needs; without it the call must not start.
+	Confined bool
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.

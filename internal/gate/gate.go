@@ -61,6 +61,11 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Plan says that the host is in a mode in which nothing may be changed.
+	Plan bool
+	// HostAsk lets the host ask the person at it where the gate can reach
+	// nobody. Such an answer is not verified and never meets a pinned call.
+	HostAsk bool
 
 	// ready is set where the call is only asked about, see File.
 	ready *bool
@@ -108,6 +113,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
+	in.Plan = sub.Plan
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
 	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
@@ -288,7 +294,7 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 			if err != nil || edited.Call == nil {
 				return answered(ans, state)
 			}
-			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan}
 			continue
 		default:
 			return answered(ans, state)
@@ -304,13 +310,18 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 // Finish records how a started call ended. Only the principal that the call
 // was opened for can close it, and only once.
 func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outcome Outcome, detail string) error {
-	if !outcome.Valid() {
-		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", outcome)}
+	return g.End(ctx, callID, p, End{Outcome: outcome, Detail: detail})
+}
+
+// End records how a started call ended, with all that is known about it.
+func (g *Gate) End(ctx context.Context, callID string, p call.Principal, end End) error {
+	if !end.Outcome.Valid() {
+		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", end.Outcome)}
 	}
 	return g.opts.State.Commit(ctx, func(tx Tx) error {
-		if err := tx.Close(callID, p, outcome); err != nil {
+		if err := tx.Close(callID, p, end.Outcome); err != nil {
 			return err
 		}
-		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &end})
 	})
 }

@@ -57,6 +57,8 @@ func (t *trial) rule(tx Tx) error {
 	switch {
 	case len(open) > 0 && t.sub.given != nil:
 		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
+	case len(open) > 0 && t.hostAsks():
+		return t.leave(tx)
 	case len(open) > 0:
 		return t.file(tx)
 	}
@@ -80,12 +82,26 @@ func (t *trial) allow(tx Tx, used []grant.Grant) error {
 // observe lets a call through that would have been stopped, and says so.
 func (t *trial) observe(tx Tx) error {
 	t.answer = allow(t.sub.Call, t.decision, nil)
-	t.answer.Observed = true
+	t.answer.Observed, t.answer.Lasting = true, false
+	return t.start(tx, nil)
+}
+
+// hostAsks says whether the question may be left to the host: it offers to
+// ask, nobody can be reached here, and the call is not one that only an
+// approver of the gate may meet.
+func (t *trial) hostAsks() bool {
+	return t.sub.HostAsk && !t.decision.Pinned && !t.snap.Settings.Unattended && !t.gate.opts.Asker.Live()
+}
+
+// leave leaves the question to the host, on record as what it is: an answer
+// that the gate will not see and cannot verify.
+func (t *trial) leave(tx Tx) error {
+	t.answer = hostAsks(t.sub.Call, t.decision)
 	return t.start(tx, nil)
 }
 
 func (t *trial) start(tx Tx, used []grant.Grant) error {
-	if err := tx.Open(t.sub.Call); err != nil {
+	if err := tx.Open(t.sub.Call, t.decision.Requires); err != nil {
 		return err
 	}
 	e := t.event(used)

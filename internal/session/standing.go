@@ -68,16 +68,13 @@ const maxSeen = 4096
 // switch thrown on another node waits for this transaction, and one thrown
 // before is seen. An error denies.
 //
-// The row of switches is read every time, here, in this transaction. While it
+// The row of switches is read in every transaction, here. While it
 // is the very row with which the rest was read before, the rest cannot have
 // changed, because nothing changes it without changing that row; then it is
 // not read again.
 func (g *Registry) CheckStanding(tx *store.Tx, p call.Principal, scope string) (Standing, error) {
 	key := standingKey{AgentID(p.Agent), p.Session, scope}
-	var now standingSeen
-	// A statement of its own: the next one must see what was committed while
-	// this one waited for the lock.
-	err := tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	now, err := readVersion(tx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Standing{Kill: true, Why: "the row of switches is missing from the database"}, nil
 	}
@@ -95,6 +92,25 @@ func (g *Registry) CheckStanding(tx *store.Tx, p call.Principal, scope string) (
 		g.remember(key, &now)
 	}
 	return now.st, nil
+}
+
+// versionKey is where the functions of one transaction find the row of
+// switches that the first of them read and locked. Whoever changes the row
+// takes it away from there.
+type versionKey struct{}
+
+// readVersion reads which row of switches it is, once in a transaction.
+func readVersion(tx *store.Tx) (now standingSeen, err error) {
+	if shared, ok := tx.Shared(versionKey{}).(standingSeen); ok {
+		return shared, nil
+	}
+	// A statement of its own: the next one must see what was committed while
+	// this one waited for the lock.
+	err = tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	if err == nil {
+		tx.Share(versionKey{}, now)
+	}
+	return now, err
 }
 
 func (g *Registry) recall(key standingKey, now *standingSeen) (Standing, bool) {

@@ -109,6 +109,7 @@ func (g *Registry) writeSwitches(tx *store.Tx, s Switches) error {
 		return fmt.Errorf("switches: %w", err)
 	}
 	s.Version = int64(binary.BigEndian.Uint64(version[:]) >> 1)
+	tx.Share(versionKey{}, nil)
 	_, err := tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (one) DO UPDATE SET killed = excluded.killed, reason = excluded.reason, set_by = excluded.set_by,
 		set_at = excluded.set_at, blocks = excluded.blocks, elements = excluded.elements, version = excluded.version, mac = excluded.mac`,

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+)
+
+// answerFor tells a running gate about this process, so that it is ended when
+// the agent that started it is blocked, and does not start if it is. Without a
+// gate there is nobody to block anyone.
+func (a *app) answerFor(ctx context.Context, command []string) error {
+	c, err := a.asAgent()
+	if err != nil {
+		return err
+	}
+	err = c.Do(ctx, "POST", "/v1/processes", &api.ProcessRequest{What: strings.Join(command, " ")}, nil)
+	var refused *api.Error
+	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
+		return err
+	}
+	return nil
+}
