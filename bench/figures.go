@@ -37,6 +37,11 @@ var figures = []figure{
 		bar: 1.5,
 	},
 	{
+		name: "decide: 20 active elements against none", pkg: "internal/policy",
+		value: metric{"BenchmarkTwentyElements/*", "ns/decision"}, ratio: metric{"BenchmarkTwentyElements/*", "ratio-to-none"},
+		bar: 4,
+	},
+	{
 		name: "shell: analysis against the parser alone", pkg: "internal/shell",
 		value: metric{"BenchmarkAnalyze", "ns/command"}, ratio: metric{"BenchmarkAnalyze", "ratio"},
 		bar: 2.5,

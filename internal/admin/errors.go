@@ -69,7 +69,6 @@ var shown = []struct {
 	{autonomy.ErrNotFound, http.StatusNotFound, "there is no such execution or pause"},
 	{autonomy.ErrOver, http.StatusConflict, ""},
 	{autonomy.ErrForged, http.StatusConflict, ""},
-	{autonomy.ErrStopped, http.StatusForbidden, ""},
 	{store.ErrFull, http.StatusInsufficientStorage, "the disk or the database is full: nothing can be recorded, so nothing is let through"},
 	{store.ErrReadOnly, http.StatusServiceUnavailable, "the database is read-only: nothing can be recorded, so nothing is let through"},
 	{store.ErrLocked, http.StatusServiceUnavailable, "the database is locked by another program: nothing can be recorded, so nothing is let through"},
@@ -90,6 +89,9 @@ func publicError(err error) error {
 	var decided *approval.DecidedError
 	if errors.As(err, &decided) {
 		return &Error{text: decided.Error(), status: http.StatusConflict, cause: err}
+	}
+	if errors.Is(err, autonomy.ErrStopped) {
+		return &Error{text: err.Error(), status: http.StatusForbidden, cause: err} // it says what stops the agent
 	}
 	var invalid *call.InvalidError
 	if errors.As(err, &invalid) {

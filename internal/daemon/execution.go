@@ -106,12 +106,7 @@ func seenCall(r *audit.Record, s *stored) aql.SeenCall {
 		c.Risk, c.Irreversible, c.Outside, c.Needs = s.Facts.Risk, s.Facts.Irreversible, s.Facts.Outside, s.Facts.Needs
 	}
 	if s.Verdict != nil {
-		c.Approved = len(s.Verdict.Grants) > 0
-	}
-	if s.Decision != nil && c.Denied {
-		for _, b := range s.Decision.Ballots {
-			c.Violation = c.Violation || b.Level == call.Deny && (b.Stage == call.StageSelf || b.Stage == call.StageContent)
-		}
+		c.Approved, c.Violation = len(s.Verdict.Grants) > 0, s.Verdict.Violation != ""
 	}
 	return c
 }

@@ -298,7 +298,7 @@ func (t *tx) Append(events ...*gate.Event) error {
 		if err := t.s.record.append(t.Tx, e); err != nil {
 			return err
 		}
-		if e.Violation != "" {
+		if e.Verdict != nil && e.Verdict.Violation != "" {
 			if err := t.strike(e); err != nil {
 				return err
 			}

@@ -76,7 +76,7 @@ func (t *tx) strike(e *gate.Event) error {
 		return nil
 	}
 	agent := session.AgentID(e.Call.Principal.Agent)
-	n, err := t.s.keeper.Strike(t.Tx, agent, e.Violation)
+	n, err := t.s.keeper.Strike(t.Tx, agent, e.Verdict.Violation)
 	if err != nil || n < limit {
 		return err
 	}

@@ -75,9 +75,6 @@ type Event struct {
 	// Described is the call and its decision as they are stored: redacted, as
 	// JSON members. It is made before the transaction, because it is work.
 	Described []byte
-	// Violation names what of a denied call was an attempt on the gate or
-	// carried an attack, "" for none.
-	Violation string
 	Verdict   *Ruling
 	Start     *Start
 	Outcome   *End
@@ -89,11 +86,14 @@ type Ruling struct {
 	// By is who decided: "policy", or the approvers whose grants were used.
 	By []string `json:"by"`
 	// Channel is where: "policy", "console", "terminal" …
-	Channel  []string `json:"channel"`
-	Grants   []string `json:"grants,omitzero"`
-	Request  string   `json:"request,omitzero"`
-	Reason   string   `json:"reason"`
-	Observed bool     `json:"observed,omitzero"`
+	Channel []string `json:"channel"`
+	Grants  []string `json:"grants,omitzero"`
+	Request string   `json:"request,omitzero"`
+	Reason  string   `json:"reason"`
+	// Violation names what of a denied call was an attempt on the gate or
+	// carried an attack, "" for none.
+	Violation string `json:"violation,omitzero"`
+	Observed  bool   `json:"observed,omitzero"`
 }
 
 // Start is the section that says that the effect may begin.

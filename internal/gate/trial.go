@@ -113,7 +113,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 func (t *trial) deny(tx Tx, reason string) error {
 	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
 	e := t.event(nil)
-	e.Verdict.Reason, e.Violation = reason, violation(&t.decision)
+	e.Verdict.Reason, e.Verdict.Violation = reason, violation(&t.decision)
 	return tx.Append(e)
 }
 

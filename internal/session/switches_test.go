@@ -455,8 +455,8 @@ func TestStandingInOneTransaction(t *testing.T) {
 		changes := map[string]func(*store.Tx) error{
 			"kill":    func(tx *store.Tx) error { return h.SetKill(tx, true, "ada", "drill") },
 			"release": func(tx *store.Tx) error { return h.SetKill(tx, false, "ada", "over") },
-			"block":   func(tx *store.Tx) error { return h.SetBlock(tx, "claude", "ada", "wild") },
-			"unblock": func(tx *store.Tx) error { return h.Unblock(tx, "claude") },
+			"block":   func(tx *store.Tx) error { return block(tx, h, "claude", "ada", "wild") },
+			"unblock": func(tx *store.Tx) error { return unblock(tx, h, "claude") },
 			"end":     func(tx *store.Tx) error { return h.End(tx, se.ID, "ada") },
 		}
 		h.write(t, func(tx *store.Tx) error {
