@@ -167,7 +167,7 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 		out.Switches.Danger = st.Why
 	}
 	if st.Session != nil && st.Session.Mode == session.Plan {
-		out.Switches.Plan = "the session only plans: nothing beyond a read goes ahead"
+		out.Switches.Plan = true
 	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"

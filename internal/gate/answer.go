@@ -41,14 +41,6 @@ func pending(c *call.Call, d call.Decision, s RequestState) *Answer {
 	}
 }
 
-// hostAsks is shown to the person at the host, as the reason of its question.
-func hostAsks(c *call.Call, d call.Decision) *Answer {
-	return &Answer{
-		CallID: c.ID, Verdict: Pending, Decision: d, HostAsks: true,
-		Message: fmt.Sprintf("Gatehouse asks: %s. Level %s, because %s.", describe(c), d.Level, d.Why()),
-	}
-}
-
 // rules names the elements' rules that made the level. Where a policy file is
 // stays out of what agents read.
 func rules(d *call.Decision) string {
@@ -62,6 +54,14 @@ func rules(d *call.Decision) string {
 		return ""
 	}
 	return " (" + strings.Join(out, "; ") + ")"
+}
+
+// hostAsks is shown to the person at the host, as the reason of its question.
+func hostAsks(c *call.Call, d call.Decision) *Answer {
+	return &Answer{
+		CallID: c.ID, Verdict: Pending, Decision: d, HostAsks: true,
+		Message: fmt.Sprintf("Gatehouse asks: %s. Level %s, because %s.", describe(c), d.Level, d.Why()),
+	}
 }
 
 // answered turns the state of a request that will not be approved any more

@@ -61,11 +61,8 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
-	if in.Plan && !reads(in) && in.Call.Operation != call.OpNote {
+	if (in.Plan || in.Switches.Plan) && !reads(in) && in.Call.Operation != call.OpNote {
 		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
-	}
-	if in.Switches.Plan != "" && !reads(in) {
-		return deny(call.StageSwitch, "session", "plan", in.Switches.Plan)
 	}
 	if why := s.verifies(in); why != "" {
 		return ballot(call.StageSwitch, []call.Vote{{

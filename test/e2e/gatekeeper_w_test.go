@@ -46,7 +46,7 @@ func TestW02PolicyOfTheGoverned(t *testing.T) {
 	k.ok("activate_element", "persona", named("plain"))
 	k.ok("deactivate_element", "persona", named("plain"))
 	k.ok("set_config", "", map[string]any{"key": "session.mode", "value": "plan"})
-	k.denied("create_element", "persona", map[string]any{"name": "x", "description": "x"}, "only plans")
+	k.denied("create_element", "persona", map[string]any{"name": "x", "description": "x"}, "plan")
 }
 
 // TestW03ConfirmNeverLowers: an element that confirms a pinned operation does
