@@ -55,6 +55,16 @@ var figures = []figure{
 		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, none: true,
 	},
 	{
+		name: "tools: the argument gate, ten paths, in µs", pkg: "internal/argument",
+		value: metric{"BenchmarkTenArguments", "µs/call"},
+		bar:   5,
+	},
+	{
+		name: "tools: gatehouse-vet against go vet, this repository", pkg: "tool/vet",
+		value: metric{"BenchmarkAgainstGoVet", "s/run"}, ratio: metric{"BenchmarkAgainstGoVet", "ratio"},
+		bar: 3,
+	},
+	{
 		name: "store: 64 writers against a bare loop", pkg: "internal/store",
 		value: metric{"BenchmarkGrouped", "grouped/s"}, base: metric{"BenchmarkGrouped", "bare/s"},
 		bar: 0.5, atLeast: true,

@@ -31,6 +31,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -81,6 +82,7 @@ type daemon struct {
 	state     *state
 	changes   *admin.Changes
 	notifier  *approval.Notifier
+	restore   *restore.Store
 	gate      *gate.Gate
 	admin     *admin.Desk
 	tools     *aql.Tools
@@ -218,11 +220,12 @@ func (d *daemon) wire(addr string) error {
 	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
+	d.restore = d.openRestore()
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
-		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Gate: d.gate,
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate,
 		File:   d.fileEdited,
 		Record: d.record.act,
 		Checkpoint: func(ctx context.Context) error {
@@ -235,7 +238,7 @@ func (d *daemon) wire(addr string) error {
 	if err := d.openTools(); err != nil {
 		return err
 	}
-	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, book: d.book}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,
