@@ -84,6 +84,16 @@ var figures = []figure{
 		bar: 0.2, atLeast: true,
 	},
 	{
+		name: "tools: the argument gate, ten paths, in µs", pkg: "internal/argument",
+		value: metric{"BenchmarkTenArguments", "µs/call"},
+		bar:   5,
+	},
+	{
+		name: "tools: gatehouse-vet against go vet, this repository", pkg: "tool/vet",
+		value: metric{"BenchmarkAgainstGoVet", "s/run"}, ratio: metric{"BenchmarkAgainstGoVet", "ratio"},
+		bar: 3,
+	},
+	{
 		name: "store: 64 writers against a bare loop", pkg: "internal/store",
 		value: metric{"BenchmarkGrouped", "grouped/s"}, base: metric{"BenchmarkGrouped", "bare/s"},
 		bar: 0.5, atLeast: true,
@@ -122,6 +132,11 @@ var figures = []figure{
 		name:  "daemon: resident memory, idle",
 		value: metric{"daemon/idle", "MiB"},
 		bar:   60,
+	},
+	{
+		name: "hook: start to answer, the gate running, against a program that does nothing", pkg: hookFolder,
+		value: metric{"hook/answer", "ms"}, base: metric{"hook/nothing", "ms"},
+		bar: 3,
 	},
 	{
 		name: "sandbox: a run against bubblewrap by hand", pkg: "sandbox",

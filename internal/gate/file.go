@@ -26,7 +26,7 @@ func (g *Gate) File(ctx context.Context, c *call.Call) Filing {
 	}
 	c.ID = g.opts.NewID()
 	ready := false
-	ans := g.attempt(ctx, &Submission{Call: c, ready: &ready})
+	ans, _ := g.attempt(ctx, &Submission{Call: c, ready: &ready})
 	return Filing{Ready: ready, Answer: ans, Pinned: ans.Decision.Pinned}
 }
 

@@ -197,7 +197,7 @@ func (g *Registry) judgeSwitches(st *Standing, k *Switches, mac []byte, blocks [
 	case k.Kill:
 		st.Kill, st.Why = true, "the kill switch is on: "+k.Reason
 	case block != nil:
-		st.Danger, st.Block, st.Why = true, block.ID, "the agent is blocked: "+block.Reason
+		st.Danger, st.Block, st.Why = true, block.ID, "this agent is blocked: "+block.Reason
 	case !hmac.Equal(g.blockList(blocks), k.blocks):
 		st.Danger, st.Why = true, "the list of blocked agents was edited in the database"
 	}
