@@ -141,7 +141,7 @@ func (b *Book) compileProject(force *edition, paths []string, contents [][]byte)
 		}
 		layers = append(layers, policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[parsed.Digest()]})
 	}
-	return policy.Compile(layers, b.opts.Compile)
+	return policy.Compile(layers, force.options)
 }
 
 // digestOf is the digest that an approver trusts.
