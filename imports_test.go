@@ -66,8 +66,11 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client", "internal/canary"},
-	{"tool", "tool/vet"},           // what authors of tools use, and what holds their code against it
+	{"internal/client", "internal/canary", "internal/connect", "internal/install"},
+	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
+	{"tool/serve", "tool/standard", "tool/tooltest"},
+	{"examples/internal/program"},
+	{"examples/echo", "examples/fetch", "examples/report", "examples/search"},
 	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }

@@ -88,7 +88,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Budget: in.Budget})
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Ask: in.Ask, Budget: in.Budget})
 	return newCallAnswer(built, ans), nil
 }
 
@@ -124,7 +124,18 @@ func (s *Server) requestStatus(ctx context.Context, c *caller, req *http.Request
 	if err != nil {
 		return nil, err
 	}
-	return &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text}, nil
+	out := &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text, EditedTo: st.EditedTo}
+	if st.EditedTo == "" {
+		return out, nil
+	}
+	edited, err := s.opts.Gate.Request(ctx, c.agent, st.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	if edited.State == "approved" && edited.Call != nil {
+		out.EditedArgs = edited.Call.Args
+	}
+	return out, nil
 }
 
 func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
@@ -132,7 +143,7 @@ func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *
 }
 
 func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Policy: in.Policy, Surface: c.surface})
 	return &SessionResponse{Session: id}, err
 }
 

@@ -11,10 +11,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // public is an error with a text for the person, as the real desk has them.
@@ -25,23 +27,26 @@ func (p public) Public() string { return string(p) }
 
 // desk is a console.Desk in memory.
 type desk struct {
-	mu       sync.Mutex
-	changed  chan struct{}
-	requests []*admin.Request
-	records  []admin.Record
-	sessions []admin.Session
-	grants   []grant.Grant
-	kill     admin.Kill
-	policy   admin.Policy
-	people   []admin.Approver
-	agents   []admin.Agent
-	links    map[string]string    // link token → approver
-	cookies  map[string]time.Time // cookie → expiry
-	acts     []string
-	yes      []admin.Approval
-	present  int
-	seq      int
-	broken   error // returned by every read, if set
+	elements   admin.Elements
+	challenges []admin.Challenge
+	blocks     []session.Block
+	mu         sync.Mutex
+	changed    chan struct{}
+	requests   []*admin.Request
+	records    []admin.Record
+	sessions   []admin.Session
+	grants     []grant.Grant
+	kill       admin.Kill
+	policy     admin.Policy
+	people     []admin.Approver
+	agents     []admin.Agent
+	links      map[string]string    // link token → approver
+	cookies    map[string]time.Time // cookie → expiry
+	acts       []string
+	yes        []admin.Approval
+	present    int
+	seq        int
+	broken     error // returned by every read, if set
 }
 
 func newDesk() *desk {
@@ -254,6 +259,22 @@ func (d *desk) Policy(context.Context) (admin.Policy, error) {
 
 func (d *desk) AcceptPolicy(_ context.Context, a admin.Actor, hash call.Digest, code string) error {
 	d.change(func() { d.act(a, "accept %s %s", hash.String()[:4], code) })
+	return nil
+}
+
+func (d *desk) Elements(context.Context) (admin.Elements, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.elements, nil
+}
+
+func (d *desk) AcceptElement(_ context.Context, a admin.Actor, s activation.Staged, code string) error {
+	d.change(func() { d.act(a, "accept element %s of %s %s", s.Element, s.Agent, code) })
+	return nil
+}
+
+func (d *desk) ReleaseElement(_ context.Context, a admin.Actor, agent, _, id, code string) error {
+	d.change(func() { d.act(a, "release %s of %s %s", id, agent, code) })
 	return nil
 }
 

@@ -33,6 +33,7 @@ func (x *extractor) command(strs []String) {
 	f.Class, f.Irreversible = a.Class.String(), a.Irreversible()
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.
+	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
 	for i := range a.Commands {
 		c := &a.Commands[i]
