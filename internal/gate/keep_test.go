@@ -53,7 +53,7 @@ func TestKeepBeforeTheAnswer(t *testing.T) {
 	}{
 		{"reads", false, gate.Allowed, "read begin standing open append commit keep begin append commit"},
 		{"reads", true, gate.Denied, "read begin standing open append commit keep begin close append commit"},
-		{"writes", false, gate.Pending, "read preview begin standing grants file append commit notice asked"},
+		{"writes", false, gate.Pending, "read preview begin standing grants edited file append commit notice asked"},
 	}
 	for _, tt := range tests {
 		s := &script{}
