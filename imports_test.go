@@ -63,7 +63,7 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client", "internal/canary", "internal/connect", "internal/install"},
+	{"internal/client", "internal/canary", "internal/connect", "internal/install", "internal/transcript"},
 	{"tool"},
 	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},

@@ -269,6 +269,7 @@ func (d *daemon) wire(addr string) {
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,
 		Hook:    d.newHooks(),
+		Seen:    d.seen,
 		Health:  d.health,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),

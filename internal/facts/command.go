@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -34,6 +35,7 @@ func (x *extractor) command(strs []String) {
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
+	f.Project = projectCode(a)
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
@@ -48,6 +50,35 @@ func (x *extractor) command(strs []String) {
 	})
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
+}
+
+// projectCode names the programs of a command that run code of the project, if
+// that is all that is unknown about it.
+func projectCode(a *shell.Analysis) []string {
+	if a.Class != shell.ClassUnknown || !a.Complete {
+		return nil
+	}
+	var programs []string
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if c.Class != shell.ClassUnknown {
+			continue
+		}
+		runs := false
+		for j := range c.Effects {
+			e := &c.Effects[j]
+			if e.Class == shell.ClassUnknown && !e.Project {
+				return nil
+			}
+			runs = runs || e.Project
+		}
+		if !runs || c.Remote || c.Program == "" {
+			return nil
+		}
+		programs = append(programs, c.Program)
+	}
+	slices.Sort(programs)
+	return slices.Compact(programs)
 }
 
 // shells are the programs that run text given with -c.

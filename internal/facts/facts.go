@@ -57,6 +57,9 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
+	// Project names the programs that run code of the project, where nothing
+	// else about the call is unknown: such a call can be run confined.
+	Project []string
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.

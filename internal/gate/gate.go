@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -62,6 +63,10 @@ type Submission struct {
 	EditOf string
 	// Plan says that the host is in a mode in which nothing may be changed.
 	Plan bool
+	// Confine says that whoever runs the effect will run it in the gate's
+	// sandbox if the decision requires it, so that code of the project can be
+	// judged as what it can reach there.
+	Confine bool
 	// HostAsk lets the host ask the person at it where the gate can reach
 	// nobody. Such an answer is not verified and never meets a pinned call.
 	HostAsk bool
@@ -107,6 +112,9 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
 	in.Plan = sub.Plan
+	if sub.Confine && len(in.Facts.Project) > 0 {
+		confine(in)
+	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in}
 	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
@@ -133,6 +141,16 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
 	return t.answer
+}
+
+// confine notes that a call runs confined. It is another call than the same
+// one that does not, so it has another digest.
+func confine(in *policy.Input) {
+	field := call.Field{Name: "confined", Value: "writes the workspace, no network"}
+	if !slices.Contains(in.Call.Forward, field) { // a call that waits comes by again
+		in.Call.Forward = append(in.Call.Forward, field)
+	}
+	in.Confined, in.Digest = true, in.Call.Digest()
 }
 
 // describe finds out what a decision rests on.
@@ -274,7 +292,7 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 			if err != nil || edited.Call == nil {
 				return answered(ans, state)
 			}
-			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan, Confine: sub.Confine}
 			continue
 		default:
 			return answered(ans, state)
