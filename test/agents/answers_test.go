@@ -158,3 +158,30 @@ func TestTools(t *testing.T) {
 		})
 	}
 }
+
+// TestHeartbeat: a call that an agent made past the gate is found in its
+// transcript.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	past := map[string][]string{
+		"claude": {"--settings", `{"disableAllHooks":true}`},
+		"codex":  {"-c", "features.hooks=false"},
+	}
+	for name, args := range past {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := connected(t, name)
+			w.run(canary.Run{Reckless: name == "codex"}, canary.Step{Command: "echo by the gate"})
+			if holds, text := w.holds(); holds != "advisory" {
+				t.Errorf("with every call at the gate: %s (%s)", holds, text)
+			}
+			results, _ := w.run(canary.Run{Reckless: name == "codex", Args: args}, canary.Step{Command: "echo past the gate"})
+			if !saw(results, "past the gate") {
+				t.Fatalf("it did not run: %q", results)
+			}
+			if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "never came to the gate") {
+				t.Errorf("with a call past the gate: %s (%s)", holds, text)
+			}
+		})
+	}
+}
