@@ -35,6 +35,8 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
+	// Plan says that the session was set to read only, as a host's mode does.
+	Plan bool
 }
 
 // Violation is a usage constraint that a call would break.
@@ -107,7 +109,7 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && (s.confines() || in.Confined) {
+	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Class == classUnknown && (s.confines() || in.Confined)) {
 		d.Requires = slices.Clone(confined)
 	}
 	return d
