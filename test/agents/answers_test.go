@@ -185,3 +185,28 @@ func TestHeartbeat(t *testing.T) {
 		})
 	}
 }
+
+// TestPermissionPromptTool: without any hook, Claude Code can be told to ask the
+// gate's MCP endpoint instead of a person at its terminal.
+func TestPermissionPromptTool(t *testing.T) {
+	t.Parallel()
+	w := begin(t, "claude")
+	token := w.Agent(w.credential, "coder")
+	config := filepath.Join(w.home, "mcp.json")
+	w.write(config, `{"mcpServers":{"gate":{"type":"http","url":"`+w.URL+`/mcp","headers":{"Authorization":"Bearer `+token+`"}}}}`)
+	run := canary.Run{Args: []string{"--mcp-config", config, "--strict-mcp-config", "--permission-prompt-tool", "mcp__gate__mcp_aql_read"}}
+	results, _ := w.run(run, canary.Step{Command: "touch never.txt"})
+	if w.exists("never.txt") || !saw(results, "the test forbids it") {
+		t.Errorf("denied: it ran: %t; the model saw %q", w.exists("never.txt"), results)
+	}
+	w.present()
+	done := make(chan []string)
+	go func() {
+		results, _ := w.run(run, canary.Step{Command: "touch asked.txt"})
+		done <- results
+	}()
+	w.approve(w.answerOr(done))
+	if results := <-done; !w.exists("asked.txt") {
+		t.Errorf("what was approved did not run; the model saw %q", results)
+	}
+}
