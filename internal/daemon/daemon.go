@@ -245,7 +245,7 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
 }
 

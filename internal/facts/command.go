@@ -129,26 +129,30 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 		x.commandHost(e.Host, at)
 	case shell.KindExecute:
 		x.need(call.ProcExec, c.Program, at)
-		x.script(e)
+		x.script(e, at)
 	case shell.KindPrivilege, shell.KindOutside:
 		x.facts.Outside = true
 		x.need(call.ProcExec, "", at)
 	case shell.KindBypass:
 		x.self(at.Where, "it starts an agent with its checks off; dispatch it through the gate instead")
 	case shell.KindUnknown:
-		x.script(e)
+		x.script(e, at)
 	}
 }
 
-// script looks at a file whose content is run: an approval of the command is
-// one of what was in it.
-func (x *extractor) script(e *shell.Effect) {
+// script looks at a file whose content is run, now or later: an approval of the
+// command is one of what was in it. Writing an agent's settings is arranging
+// for something to run, and what their hooks say is not an agent's to change.
+func (x *extractor) script(e *shell.Effect, at call.Evidence) {
 	if !e.Path.Known || e.Path.Glob || e.Path.Value == "" || e.Path.Scope == shell.ScopeRemote {
 		return
 	}
 	if real, byWords, problem := x.resolve(e.Path.Text()); problem == "" {
 		x.look(real)
 		x.look(byWords)
+		if x.hookSettings(real) || x.hookSettings(byWords) {
+			x.self(at.Where, "an agent's hook settings "+real)
+		}
 	}
 }
 
