@@ -248,7 +248,7 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
 }
 
@@ -291,6 +291,7 @@ func (d *daemon) wire(addr string) error {
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,
 		Hook:    d.newHooks(),
+		Seen:    d.seen,
 		Health:  d.health,
 		Process: d.startProcess,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
