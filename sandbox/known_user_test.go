@@ -42,7 +42,7 @@ func asKnownUser(t *testing.T, test string, become bool) {
 		must(os.WriteFile(filepath.Join(dir, name), append(old, line...), 0o644))
 	}
 	exe := selfPath(t)
-	cmd := exec.Command(exe, "known-user", dir, "-test.run="+test, "-test.v")
+	cmd := exec.Command(exe, "known-user", dir, "-test.run="+test, "-test.v", "-only="+*only)
 	if testing.Short() {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
