@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -130,6 +132,9 @@ func (a *app) connect(cmd *cobra.Command, plan *connect.Plan, where connect.Plac
 		if err := plan.Apply(); err != nil {
 			return err
 		}
+		if plan.Agent == "codex" && !undo {
+			plan.Notes = append(plan.Notes, trustCodex(cmd.Context(), where))
+		}
 	}
 	if a.json {
 		return printJSON(w, plan)
@@ -155,6 +160,20 @@ func (a *app) connect(cmd *cobra.Command, plan *connect.Plan, where connect.Plac
 		fmt.Fprintf(w, "next   gatehouse doctor proves that it holds\n")
 	}
 	return nil
+}
+
+// trustCodex has Codex trust the hooks that were just written, and says what
+// came of it.
+func trustCodex(ctx context.Context, where connect.Place) string {
+	program, err := exec.LookPath("codex")
+	if err != nil {
+		return "Codex is not on the path, so it was not told to trust the hooks; it skips them until you say /hooks there"
+	}
+	n, err := connect.Trust(ctx, program, where)
+	if err != nil {
+		return fmt.Sprintf("Codex could not be told to trust the hooks (%v); it skips them until you say /hooks there", err)
+	}
+	return fmt.Sprintf("Codex trusts the gate's %d hooks", n)
 }
 
 // listAgents says what is installed here and what of it is connected.

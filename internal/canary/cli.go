@@ -131,7 +131,11 @@ func (c CLI) arrange(m *Model, home string, reckless bool) (args, env []string, 
 			args = append(args, "--approval-mode", "yolo")
 		}
 	case "grok":
-		env = []string{"SCRIPTED_KEY=scripted"}
+		shadow, err := shadowGrok(m, home)
+		if err != nil {
+			return nil, nil, err
+		}
+		env = []string{"GROK_HOME=" + shadow, "SCRIPTED_KEY=scripted"}
 		args = []string{"-p", "go", "-m", "scripted", "--output-format", "json"}
 		if reckless {
 			args = append(args, "--always-approve")
@@ -140,4 +144,34 @@ func (c CLI) arrange(m *Model, home string, reckless bool) (args, env []string, 
 		return nil, nil, fmt.Errorf("%s cannot be driven by a scripted model", c.Name)
 	}
 	return args, env, nil
+}
+
+// shadowGrok makes a folder of settings that is the person's own, by links,
+// but for one more model: Grok takes models from its settings alone. The model
+// removes it when it is closed.
+func shadowGrok(m *Model, home string) (string, error) {
+	real := filepath.Join(home, ".grok")
+	shadow, err := os.MkdirTemp("", "grok-")
+	if err != nil {
+		return "", err
+	}
+	m.later(func() error { return os.RemoveAll(shadow) })
+	entries, err := os.ReadDir(real)
+	if err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	for _, e := range entries {
+		if e.Name() == "config.toml" || strings.HasSuffix(e.Name(), ".sock") {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(real, e.Name()), filepath.Join(shadow, e.Name())); err != nil {
+			return "", err
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(real, "config.toml"))
+	if err != nil && !os.IsNotExist(err) {
+		return "", err
+	}
+	config = fmt.Appendf(config, "\n[model.scripted]\nmodel = \"scripted\"\nbase_url = \"%s/v1\"\nenv_key = \"SCRIPTED_KEY\"\napi_backend = \"messages\"\n", m.url)
+	return shadow, os.WriteFile(filepath.Join(shadow, "config.toml"), config, 0o600)
 }

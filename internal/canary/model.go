@@ -33,6 +33,7 @@ type Model struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
+	cleanup []func() error
 	turns   int
 	offered []string
 	results []string
@@ -60,11 +61,23 @@ func Start(steps ...Step) (*Model, error) {
 	return m, nil
 }
 
-// Close stops the model.
+// Close stops the model and removes what was made for its runs.
 func (m *Model) Close() error {
 	err := m.server.Close()
 	<-m.done
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, clean := range m.cleanup {
+		err = errors.Join(err, clean())
+	}
 	return err
+}
+
+// later does something when the model is closed.
+func (m *Model) later(clean func() error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cleanup = append(m.cleanup, clean)
 }
 
 // URL is where the model listens.

@@ -56,8 +56,8 @@ const (
 )
 
 // args is the hook's command line for an agent.
-func (h *Hook) args(agent string) []string {
-	args := append(slices.Clone(h.Program), agent, "--socket", h.Socket, "--owner", strconv.Itoa(h.Owner), "--deadline", strconv.Itoa(ownDeadline))
+func (h *Hook) args(agent string, deadline int) []string {
+	args := append(slices.Clone(h.Program), agent, "--socket", h.Socket, "--owner", strconv.Itoa(h.Owner), "--deadline", strconv.Itoa(deadline))
 	if h.Start != "" {
 		args = append(args, "--program", h.Start, "--home", h.Home)
 	}
@@ -68,8 +68,8 @@ func (h *Hook) args(agent string) []string {
 }
 
 // command is the hook's command line as shell text.
-func (h *Hook) command(agent string) string {
-	words := h.args(agent)
+func (h *Hook) command(agent string, deadline int) string {
+	words := h.args(agent, deadline)
 	for i, w := range words {
 		words[i] = quote(w)
 	}
@@ -123,7 +123,14 @@ type edit struct {
 }
 
 var agents = map[string]agent{
-	"claude": {"Claude Code", "claude", claudeFiles},
+	"claude":   {"Claude Code", "claude", claudeFiles},
+	"codex":    {"Codex", "codex", codexFiles},
+	"gemini":   {"Gemini CLI", "gemini", geminiFiles},
+	"grok":     {"Grok", "grok", grokFiles},
+	"vibe":     {"Mistral Vibe", "vibe", vibeFiles},
+	"cursor":   {"Cursor", "cursor-agent", cursorFiles},
+	"copilot":  {"GitHub Copilot", "copilot", copilotFiles},
+	"windsurf": {"Windsurf", "windsurf", windsurfFiles},
 }
 
 // Names lists the agents that can be connected.

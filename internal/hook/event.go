@@ -67,11 +67,17 @@ type agent struct {
 	later func(e *event, why string) Reply
 	// rewrites says that the host runs the input that allow gives it.
 	rewrites bool
+	// tellsOriginal says that the host reports the input a call came with when
+	// it has run, not the one it was given.
+	tellsOriginal bool
+	// nameless says that the host may leave its session without a name; it is
+	// then the process's.
+	nameless bool
 }
 
 // agents are the agents there are, by the name on the hook's command line.
 var agents = map[string]agent{
-	"claude": claude,
+	"claude": claude, "codex": codex, "gemini": gemini, "grok": grok, "vibe": vibe, "cursor": cursor, "copilot": copilot, "windsurf": windsurf,
 }
 
 // Names lists the agents whose hooks are understood.
@@ -115,6 +121,7 @@ func read(raw []byte, envelope any) error {
 var (
 	errNoSession = errors.New("the event names no session")
 	errNoTool    = errors.New("the event names no tool")
+	errNoHost    = errors.New("no agent is among the processes that sent the event")
 )
 
 // check refuses events that lack what their moment needs, and brings the input
@@ -122,9 +129,6 @@ var (
 func (e *event) check() error {
 	if e.moment == 0 {
 		return fmt.Errorf("%q is no event that the gate knows", e.name)
-	}
-	if e.ref == "" {
-		return errNoSession
 	}
 	switch e.moment {
 	case before, prompt, after, failed, refused:

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -88,6 +89,9 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	if err == nil {
 		err = e.check()
 	}
+	if err == nil {
+		err = a.name(e, r.Peer)
+	}
 	if err != nil {
 		h.opts.Log.Warn("a hook's event is refused", "host", r.Host, "error", err)
 		return block("Denied: " + err.Error() + ".")
@@ -115,12 +119,28 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	return Reply{}
 }
 
+// name sees to it that the session has a name.
+func (a *agent) name(e *event, peer session.Peer) error {
+	switch {
+	case e.ref != "":
+		return nil
+	case !a.nameless:
+		return errNoSession
+	}
+	p, err := session.Anchor(peer.Chain)
+	if err != nil {
+		return errNoHost
+	}
+	e.ref = fmt.Sprintf("process %d of %d", p.PID, p.Start)
+	return nil
+}
+
 func surface(host string) string { return "hook:" + host }
 
 // judge takes the call of an event through the gate.
 func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal) Reply {
-	if e.moment == prompt && h.open.asked(p, e) {
-		return Reply{} // the gate left this question to the host
+	if e.moment == prompt && h.open.has(p, e) {
+		return Reply{} // the gate has judged it; this question is the host's own
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
@@ -141,10 +161,15 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		if ans.Edited != nil {
 			edited, id = ans.Edited.Args, ans.Edited.ID
 		}
-		h.open.add(p, e, openCall{id: id, input: orElse(edited, e.input)})
+		edited = withNotes(edited, e.input)
+		told := edited
+		if edited == nil || a.tellsOriginal {
+			told = e.input
+		}
+		h.open.add(p, e, openCall{id: id, input: told})
 		return a.allow(e, edited, ans.Message)
 	case ans.HostAsks:
-		h.open.add(p, e, openCall{id: ans.CallID, input: e.input, asked: true})
+		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
 	case ans.Verdict == gate.Pending && r.Defer && a.later != nil && e.moment == before:
 		return a.later(e, ans.Message)
@@ -152,11 +177,29 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	return block(ans.Message)
 }
 
-func orElse(v, instead jsontext.Value) jsontext.Value {
-	if v == nil {
-		return instead
+// withNotes gives an edited input the members back that were left out of the
+// call because they have no effect: hosts refuse an input without them.
+func withNotes(edited, original jsontext.Value) jsontext.Value {
+	if edited == nil {
+		return nil
 	}
-	return v
+	var have, had map[string]jsontext.Value
+	if json.Unmarshal(edited, &have) != nil || json.Unmarshal(original, &had) != nil {
+		return edited
+	}
+	for _, name := range call.NoteFields() {
+		if v, ok := had[name]; ok && have[name] == nil {
+			have[name] = v
+		}
+	}
+	out, err := json.Marshal(have)
+	if err != nil {
+		return edited
+	}
+	if out, err = call.Canonical(out); err != nil {
+		return edited
+	}
+	return out
 }
 
 // close records how a call ended that the gate opened in this session. What it

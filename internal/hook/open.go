@@ -15,8 +15,6 @@ type openCall struct {
 	id string
 	// input is what the host was told to run.
 	input jsontext.Value
-	// asked says that the question was left to the host.
-	asked bool
 
 	principal call.Principal
 	host      string // the host's id of the use, "" if it has none
@@ -70,12 +68,11 @@ func (o *openCalls) take(p call.Principal, e *event) (openCall, bool) {
 	return c, true
 }
 
-// asked says whether the question about a call was left to the host.
-func (o *openCalls) asked(p call.Principal, e *event) bool {
+// has says whether a call was let through, or left to the host to ask about.
+func (o *openCalls) has(p call.Principal, e *event) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i := o.find(p, e)
-	return i >= 0 && o.list[i].asked
+	return o.find(p, e) >= 0
 }
 
 // drop removes and returns all calls of a session.
