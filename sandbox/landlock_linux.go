@@ -22,7 +22,7 @@ const (
 	landlockV1   uint64 = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
 )
 
-var errOverlay = errors.New("an overlay takes a mount namespace")
+var errOwnView = errors.New("an overlay, files and channels take a mount namespace")
 
 // landlockABI is the kernel's version of Landlock, 0 for none.
 func landlockABI() int {
@@ -66,8 +66,8 @@ func startLandlock(p *plan, st *streams) (*job, error) {
 	if p.port != 0 {
 		return nil, &missingError{HostNames}
 	}
-	if p.spec.Overlay.active() {
-		return nil, errOverlay
+	if p.ownView() {
+		return nil, errOwnView
 	}
 	id, err := chooseIdentity(p)
 	if err != nil {

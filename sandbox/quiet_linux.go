@@ -34,8 +34,8 @@ func (q *quiet) start(p *plan, st *streams) (*job, error) {
 	switch {
 	case p.port != 0:
 		return nil, &missingError{HostNames}
-	case p.spec.Overlay.active():
-		return nil, errOverlay
+	case p.ownView():
+		return nil, errOwnView
 	case p.spec.TTY != nil:
 		return nil, errors.New("no terminal under this back-end")
 	}

@@ -20,6 +20,7 @@ import (
 type runFlags struct {
 	read, write, hosts, env []string
 	cwd, backend, policy    string
+	agent                   string
 	call                    string // the call that this run is, if it was asked for already
 	public, inherit         bool
 	unconfined, explain     bool
@@ -43,11 +44,12 @@ the directory itself until you take it over with gatehouse changes.`,
   gatehouse run --write . --net api.example.com:443 -- ./fetch
   gatehouse run --overlay -- ./rewrite-everything
   gatehouse run --clone -- sh -c 'go fix ./... && git commit -qam "go fix"'
+  gatehouse run --agent claude -- -p "fix the failing test"
   gatehouse run --policy build.toml --explain -- make
   gatehouse run --explain --write ./out -- ./generate`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && f.agent == "" {
 				return usageError{errors.New("name the command to run after --")}
 			}
 			return a.run(cmd.Context(), &f, args)
@@ -70,12 +72,13 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.policy, "policy", "", "policy file that says what it may do; flags add to it")
 	fs.StringVar(&f.cwd, "cwd", "", "working directory")
 	fs.StringVar(&f.backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
+	fs.StringVar(&f.agent, "agent", "", "run an agent, confined and held by the gate: claude, codex, gemini or grok")
 	fs.BoolVar(&f.overlay, "overlay", false, "keep every change to the working directory in a layer, for gatehouse changes")
 	fs.BoolVar(&f.clone, "clone", false, "work in a private clone of the repository, for gatehouse changes")
 	fs.BoolVar(&f.unconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")
 	fs.BoolVar(&f.explain, "explain", false, "print what would be enforced by what, and run nothing")
 	fs.StringVar(&f.call, "call", "", "the call, let through by the gate, that this run is")
-	cmd.MarkFlagsMutuallyExclusive("overlay", "clone")
+	cmd.MarkFlagsMutuallyExclusive("overlay", "clone", "agent")
 	cobra.CheckErr(fs.MarkHidden("call")) // written by the gate's own hooks, not by people
 }
 
@@ -142,6 +145,9 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	// What waits for a person is not for a run to rewrite.
 	s.Protected = append(s.Protected, sh.Dir)
 	g, err := a.runGate(ctx, f.call)
+	if err == nil && f.agent != "" {
+		err = a.agentSpec(f.agent, &s, args, g)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -230,7 +236,7 @@ func runClone(ctx context.Context, sh changes.Shelf, s sandbox.Spec, do runner) 
 	// The clone is all the run's own: nobody works in it later, and what git
 	// does with it afterwards it does in a sandbox. It lies on the shelf, which
 	// no other run may change.
-	s.Dir, s.Write, s.Protected, s.Unprotected = c.Repo(), append(s.Write, c.Repo()), nil, sandbox.DefaultProtected()
+	s.Dir, s.Private, s.Protected = c.Repo(), []string{c.Repo()}, nil
 	if s.Env.Set == nil {
 		s.Env.Set = map[string]string{}
 	}

@@ -67,8 +67,8 @@ func (s *script) Request(context.Context, string) (gate.RequestState, error) {
 	return gate.RequestState{}, s.step("request")
 }
 
-func (s *script) Opener(context.Context, string) (call.Principal, error) {
-	return call.Principal{}, s.step("opener")
+func (s *script) Opener(context.Context, string) (call.Principal, bool, error) {
+	return call.Principal{}, false, s.step("opener")
 }
 
 func (s *script) Live() bool                             { return true }

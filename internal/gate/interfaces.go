@@ -30,8 +30,9 @@ type State interface {
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.
 	Request(ctx context.Context, id string) (RequestState, error)
-	// Opener returns whose an open call is.
-	Opener(ctx context.Context, callID string) (call.Principal, error)
+	// Opener returns whose an open call is, and whether it has shown what holds
+	// its effect.
+	Opener(ctx context.Context, callID string) (p call.Principal, shown bool, err error)
 }
 
 // Standing is where a principal stands.
