@@ -80,6 +80,24 @@ type CallResponse struct {
 	Lasting bool `json:"lasting,omitzero"`
 }
 
+// callAnswer is a CallResponse on its way out. Its votes are copied from what
+// was written in advance, where the same was said of other calls.
+type callAnswer struct {
+	CallResponse
+	Votes votes `json:"votes"`
+}
+
+type votes struct{ of *call.Decision }
+
+// MarshalJSONTo writes the votes as a list.
+func (v votes) MarshalJSONTo(enc *jsontext.Encoder) error {
+	text, err := v.of.AppendVotes(make([]byte, 0, 2<<10))
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(text)
+}
+
 // OutcomeRequest reports how a started call ended.
 type OutcomeRequest struct {
 	Outcome gate.Outcome `json:"outcome"`

@@ -30,8 +30,8 @@ type state struct {
 	record   *recorder
 
 	mu      sync.Mutex
-	last    map[string]policy.Switches // the switches an agent met last
-	failing string                     // why the last call could not be recorded, "" if it was
+	last    map[lastKey]gate.Standing // what an agent's session met last
+	failing string                    // why the last call could not be recorded, "" if it was
 }
 
 // Standing returns what was last read. The transaction reads it again, and
@@ -39,8 +39,11 @@ type state struct {
 func (s *state) Standing(_ context.Context, c *call.Call) (gate.Standing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return gate.Standing{Switches: s.last[c.Principal.Agent]}, nil
+	return s.last[lastKey{c.Principal.Agent, c.Principal.Session}], nil
 }
+
+// lastKey is a session of an agent.
+type lastKey struct{ agent, session string }
 
 // Current reads where the principal stands from the database.
 func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
@@ -51,13 +54,13 @@ func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, e
 	return out, admin.PublicError(err)
 }
 
-func (s *state) remember(agent string, sw policy.Switches) {
+func (s *state) remember(p call.Principal, st gate.Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.last) > 10_000 {
 		clear(s.last)
 	}
-	s.last[agent] = sw
+	s.last[lastKey{p.Agent, p.Session}] = st
 }
 
 // Commit runs one transaction and returns when it is durable.
@@ -152,17 +155,20 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	if err != nil {
 		return gate.Standing{}, err
 	}
-	out := gate.Standing{Policy: st.Policy}
+	out := gate.Standing{Policy: st.Policy, Elements: st.Elements}
 	switch {
 	case st.Kill:
 		out.Switches.Kill = st.Why
 	case st.Danger:
 		out.Switches.Danger = st.Why
 	}
+	if st.Session != nil && st.Session.Mode == session.Plan {
+		out.Switches.Plan = "the session only plans: nothing beyond a read goes ahead"
+	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"
 	}
-	t.s.remember(c.Principal.Agent, out.Switches)
+	t.s.remember(c.Principal, out)
 	return out, nil
 }
 

@@ -37,6 +37,7 @@ func (x *extractor) command(strs []String) {
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
+		f.Simple = append(f.Simple, simple(c))
 		if c.Resolved != "" {
 			x.look(c.Resolved)
 		}

@@ -49,6 +49,8 @@ type Facts struct {
 	Class string
 	// Commands is the canonical text of each simple command.
 	Commands []string
+	// Simple is what each of them comes to once the shell has read it.
+	Simple []Simple
 	// Risk runs from 0 to 100, with what it rests on.
 	Risk         int
 	RiskEvidence []call.Evidence
@@ -70,6 +72,8 @@ type Facts struct {
 	Uncommitted []string
 	// Change is what a native call does to policy.
 	Change Change
+	// Loosens says in which ways it would loosen what is in force.
+	Loosens []string
 	// World identifies what was observed of the machine.
 	World call.Digest
 	// Observed lists what the world digest covers, in words.

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -65,6 +66,10 @@ type Submission struct {
 	// HostAsk lets the host ask the person at it where the gate can reach
 	// nobody. Such an answer is not verified and never meets a pinned call.
 	HostAsk bool
+
+	// given is what the answer to a batch says about this call of it; such a
+	// call is not asked about again.
+	given *grant.Grant
 }
 
 // Submit takes a call from entry to verdict. Whatever fails on the way is a
@@ -102,12 +107,12 @@ func (g *Gate) waits(sub *Submission) bool {
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	snap, head := g.opts.Policy(sub.Call)
-	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
+	in, change, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
 	in.Plan = sub.Plan
-	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
 	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
 		t.answer, t.filed = nil, nil // the transaction may run more than once
@@ -136,16 +141,28 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
-	f := g.opts.Observer.Facts(ctx, c, snap)
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, *element.Change, error) {
+	f, change := g.opts.Observer.Facts(ctx, c, snap)
 	standing, err := read(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &policy.Input{
 		Call: c, Facts: f, Digest: c.Digest(),
 		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
-	}, nil
+	}, change, nil
+}
+
+// judge finds out whether what a call changes of the active elements loosens
+// them. It depends on what is active, so it is judged with every decision.
+func judge(in *policy.Input, change *element.Change) {
+	if change == nil {
+		return
+	}
+	in.Facts.Change, in.Facts.Loosens = facts.MayLoosen, in.Elements.Loosens(change)
+	if len(in.Facts.Loosens) == 0 {
+		in.Facts.Change = facts.LoosensNothing
+	}
 }
 
 // Decide tells what a call would be decided to. Nothing is recorded and
@@ -155,10 +172,11 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
+	judge(in, change)
 	return snap.Decide(in, nil), in.Facts, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -74,8 +75,8 @@ func (s *script) Opener(context.Context, string) (call.Principal, bool, error) {
 func (s *script) Live() bool                             { return true }
 func (s *script) Changed() <-chan struct{}               { return nil }
 func (s *script) Filed(*gate.Request, gate.RequestState) { s.asked = append(s.asked, "notice") }
-func (s *script) Facts(context.Context, *call.Call, *policy.Snapshot) *facts.Facts {
-	return &facts.Facts{}
+func (s *script) Facts(context.Context, *call.Call, *policy.Snapshot) (*facts.Facts, *element.Change) {
+	return &facts.Facts{}, nil
 }
 
 type tx struct{ s *script }

@@ -13,9 +13,10 @@ import (
 
 // Observer finds out what a call needs, by looking at the machine.
 type Observer interface {
-	// Facts describes the call in the world as it is now. It never fails:
-	// what it could not find out counts against the call.
-	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) *facts.Facts
+	// Facts describes the call in the world as it is now, and what it would
+	// change of the caller's active elements, nil if it is no such call. It
+	// never fails: what it could not find out counts against the call.
+	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) (*facts.Facts, *element.Change)
 }
 
 // State is what the gate keeps.

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -14,6 +15,8 @@ type trial struct {
 	sub  *Submission
 	snap *policy.Snapshot
 	in   *policy.Input
+	// change is what the call would do to the caller's active elements.
+	change *element.Change
 
 	decision  call.Decision
 	described []byte
@@ -24,6 +27,7 @@ type trial struct {
 
 // decide decides the call and describes it for the log.
 func (t *trial) decide() {
+	judge(t.in, t.change)
 	t.decision = t.snap.Decide(t.in, nil)
 	t.described = t.gate.opts.Describe(t.sub.Call, &t.decision, t.in.Facts)
 }
@@ -44,14 +48,22 @@ func (t *trial) rule(tx Tx) error {
 	if err != nil {
 		return err
 	}
-	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
-	if len(open) > 0 && t.hostAsks() {
-		return t.leave(tx)
+	if t.sub.given != nil {
+		grants = append(grants, *t.sub.given)
 	}
-	if len(open) > 0 {
+	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
+	switch {
+	case len(open) > 0 && t.sub.given != nil:
+		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
+	case len(open) > 0 && t.hostAsks():
+		return t.leave(tx)
+	case len(open) > 0:
 		return t.file(tx)
 	}
 	for _, g := range used {
+		if t.sub.given != nil && g.ID == t.sub.given.ID {
+			continue // spent with the batch
+		}
 		if err := tx.Consume(g.ID); err != nil {
 			return err
 		}

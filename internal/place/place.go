@@ -51,6 +51,9 @@ func (p Place) LastUp() string { return filepath.Join(p.Home, "up.json") }
 // Policy is the user's policy file.
 func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
 
+// Elements is the directory of elements.
+func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
+
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 

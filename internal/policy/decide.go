@@ -32,6 +32,8 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
+	// Plan says why only reads go ahead in this session, "" when they all may.
+	Plan string
 }
 
 // Violation is a usage constraint that a call would break.
