@@ -66,7 +66,7 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client", "internal/canary"},
+	{"internal/client", "internal/canary", "internal/connect", "internal/install"},
 	{"tool", "tool/vet"},           // what authors of tools use, and what holds their code against it
 	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},

@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -41,6 +42,9 @@ type Options struct {
 	Place place.Place
 	// Listen is the TCP address of the console and the API.
 	Listen string
+	// Socket is the unix socket; the place's own, for its user alone, if "". A
+	// socket elsewhere is for everyone: who is at it, the kernel says.
+	Socket string
 	// Database is a postgres:// URL; "" is the embedded SQLite.
 	Database string
 	// Node names this daemon among those that share a database.
@@ -112,7 +116,7 @@ func Run(ctx context.Context, opts Options) error {
 		return fmt.Errorf("%s cannot be listened on (--listen takes another address): %w", opts.Listen, err)
 	}
 	defer tcp.Close()
-	unix, err := listenUnix(opts.Place.Socket())
+	unix, err := listenSocket(&opts)
 	if err != nil {
 		return err
 	}
@@ -128,9 +132,40 @@ func Run(ctx context.Context, opts Options) error {
 	return d.serve(ctx, tcp, unix)
 }
 
+// listenSocket takes over the socket that a service manager opened, or opens
+// one.
+func listenSocket(opts *Options) (net.Listener, error) {
+	if l, err := inherited(); l != nil || err != nil {
+		return l, err
+	}
+	if opts.Socket == "" {
+		return listenUnix(opts.Place.Socket(), 0o600)
+	}
+	return listenUnix(opts.Socket, 0o666)
+}
+
+// inherited is the socket that systemd passed on, nil if it passed none.
+func inherited() (net.Listener, error) {
+	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") == "0" {
+		return nil, nil
+	}
+	const first = 3 // after standard input, output and error
+	f := os.NewFile(first, "gatehouse.sock")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("the socket that the service manager passed on cannot be used: %w", err)
+	}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false) // it is not ours, and is used again
+		return u, nil
+	}
+	return nil, errors.Join(errors.New("what the service manager passed on is no unix socket"), l.Close())
+}
+
 // listenUnix listens on the daemon's own socket. A socket that a dead daemon
 // left behind is removed: the lock is ours.
-func listenUnix(path string) (net.Listener, error) {
+func listenUnix(path string, mode os.FileMode) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("an old socket is in the way: %w", err)
 	}
@@ -138,7 +173,7 @@ func listenUnix(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the unix socket cannot be made (its path may be too long): %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -208,8 +243,17 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
+}
+
+// ownPaths are the gate's own files.
+func (d *daemon) ownPaths(userPolicy string) []string {
+	paths := []string{d.opts.Place.Home, place.MachinePolicy, userPolicy}
+	if d.opts.Socket != "" {
+		paths = append(paths, d.opts.Socket)
+	}
+	return paths
 }
 
 // wire connects the parts. Nothing runs yet.

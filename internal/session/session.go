@@ -67,6 +67,9 @@ type Open struct {
 	Peer       Peer
 	Attendance Attendance
 	Mode       Mode
+	// Resume takes a session on whose process has ended while a question of it
+	// waits, in another process of the same user.
+	Resume bool
 }
 
 // seenEvery is how exact a session's last use is.
@@ -152,6 +155,8 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 			return old, false, nil
 		case old.Process.IsZero() || !g.gone(old.Process, o.Peer):
 			return nil, false, fmt.Errorf("session %s: %w", old.ID, ErrForeign)
+		case o.Resume && old.Process.UID == s.Process.UID:
+			return old, true, g.rebind(tx, old, s.Process)
 		default:
 			if err := g.End(tx, old.ID, "its process ended"); err != nil {
 				return nil, false, err
@@ -312,6 +317,18 @@ func (g *Registry) barred(tx *store.Tx, p Process) error {
 		return err
 	}
 	return fmt.Errorf("session %s: %w (%s)", old.ID, ErrEnded, old.EndedBy)
+}
+
+// rebind binds a session to another process.
+func (g *Registry) rebind(tx *store.Tx, s *Session, p Process) error {
+	if err := g.barred(tx, p); err != nil {
+		return err
+	}
+	s.Process = p
+	_, err := tx.Exec(`UPDATE agent_session SET pid = $1, start = $2, uid = $3, boot = $4, machine = $5, mac = $6 WHERE id = $7 AND ended = 0`,
+		p.PID, int64(p.Start), int64(p.UID), p.Boot, p.Machine, g.sessionRow(s).Sum(), s.ID)
+	store.Notify(tx, Topic, s.ID)
+	return err
 }
 
 // SetAttendance says whether someone is there to be asked.
