@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,13 +15,14 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // runFlags is what the command line of run says.
 type runFlags struct {
 	read, write, hosts, env []string
 	cwd, backend, policy    string
-	agent                   string
+	agent, tool             string
 	call                    string // the call that this run is, if it was asked for already
 	public, inherit         bool
 	unconfined, explain     bool
@@ -69,7 +71,8 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.ask, "ask", false, "hosts that are not declared are asked about when it wants them, three times at most")
 	fs.StringSliceVar(&f.env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")
 	fs.BoolVar(&f.inherit, "inherit-env", false, "it gets all variables but those that load code")
-	fs.StringVar(&f.policy, "policy", "", "policy file that says what it may do; flags add to it")
+	fs.StringVar(&f.policy, "policy", "", "file that says what it may do: a session policy, or tools' declarations in YAML; flags add to it")
+	fs.StringVar(&f.tool, "tool", "", "the tool in the policy file whose policy it is")
 	fs.StringVar(&f.cwd, "cwd", "", "working directory")
 	fs.StringVar(&f.backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
 	fs.StringVar(&f.agent, "agent", "", "run an agent, confined and held by the gate: claude, codex, gemini or grok")
@@ -111,26 +114,53 @@ func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
 	if f.policy == "" {
 		return sandbox.Spec{}, nil
 	}
-	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
-	if err != nil {
-		return sandbox.Spec{}, err
-	}
 	dir, err := workingDir(f.cwd)
 	if err != nil {
 		return sandbox.Spec{}, err
 	}
 	home, _ := os.UserHomeDir() // without one, patterns that need it are refused
-	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
-	if err != nil {
-		return sandbox.Spec{}, err
-	}
-	e := snap.Explain()
-	access, err := confine.FromPolicy(&e)
+	access, err := f.access(home)
 	if err != nil {
 		return sandbox.Spec{}, err
 	}
 	f.ask = f.ask || access.Ask
 	return access.Spec(confine.Place{Dir: dir, Home: home, Environ: os.Environ()})
+}
+
+// access reads a tool's declaration, if the file is YAML, or a session policy.
+func (f *runFlags) access(home string) (confine.Access, error) {
+	if ext := filepath.Ext(f.policy); ext == ".yaml" || ext == ".yml" {
+		return f.toolAccess()
+	}
+	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
+	if err != nil {
+		return confine.Access{}, err
+	}
+	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
+	if err != nil {
+		return confine.Access{}, err
+	}
+	e := snap.Explain()
+	return confine.FromPolicy(&e)
+}
+
+func (f *runFlags) toolAccess() (confine.Access, error) {
+	text, err := os.ReadFile(f.policy)
+	if err != nil {
+		return confine.Access{}, err
+	}
+	set, err := declare.Parse(text)
+	if err != nil {
+		return confine.Access{}, fmt.Errorf("%s: %w", f.policy, err)
+	}
+	var names []string
+	for _, t := range set.Tools {
+		if t.Name == f.tool || f.tool == "" && len(set.Tools) == 1 {
+			return confine.FromTool(t.Policy), nil
+		}
+		names = append(names, t.Name)
+	}
+	return confine.Access{}, usageError{fmt.Errorf("say with --tool whose policy it is: %s", strings.Join(names, ", "))}
 }
 
 func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
