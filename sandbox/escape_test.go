@@ -441,6 +441,54 @@ func runEscapes(t *testing.T, b sandbox.Backend) {
 	}
 }
 
+// TestAttack37ProtectedPaths: hooks, settings and start-up files inside a
+// writable root, at any depth, in any case, present or not, by every way that
+// was thought of. That each works without a sandbox TestEscapes shows.
+func TestAttack37ProtectedPaths(t *testing.T) {
+	list := protectedAttempts()
+	for _, a := range moreAttempts() {
+		if strings.HasPrefix(a.how, "protected") {
+			list = append(list, a)
+		}
+	}
+	for _, a := range list {
+		if a.confined(t, sandbox.Bubblewrap, 0) {
+			t.Errorf("%s: ESCAPED", a.name)
+		}
+	}
+}
+
+// TestAttack38HostSockets: sockets of the host that lie in a declared root, in
+// no root at all, or nowhere in the file system.
+func TestAttack38HostSockets(t *testing.T) {
+	for _, a := range reachAttempts() {
+		if a.how != "unix socket" && a.how != "abstract socket" {
+			continue
+		}
+		for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock} {
+			owner := 0
+			if b == sandbox.Landlock && os.Getuid() == 0 {
+				owner = escapeUser
+			}
+			if a.confined(t, b, owner) {
+				t.Errorf("%s: %s: ESCAPED", b, a.name)
+			}
+		}
+	}
+}
+
+// TestAttack42NothingOutlives: children that detach, ignore signals, restart or
+// fork on are dead when the call returns, and no descriptor of the gate's is
+// open in them.
+func TestAttack42NothingOutlives(t *testing.T) {
+	list := append(processAttempts(), readAttempts()...)
+	for _, a := range list {
+		if a.how == "outlive" && a.confined(t, sandbox.Bubblewrap, 0) || a.how == "descriptor" && a.confined(t, sandbox.Bubblewrap, 0) {
+			t.Errorf("%s: ESCAPED", a.name)
+		}
+	}
+}
+
 // TestEscapesAsUser makes the same attempts from an ordinary user's process.
 func TestEscapesAsUser(t *testing.T) {
 	if os.Getuid() != 0 {
