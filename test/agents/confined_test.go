@@ -129,3 +129,22 @@ func TestHeldInsideARun(t *testing.T) {
 		t.Errorf("%d receipts", len(receipts))
 	}
 }
+
+// TestAgentsStartConfined: each CLI that can be had starts in its sandbox, with
+// the hook in its settings and nothing written to the person's home but its own.
+func TestAgentsStartConfined(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		w := confined(t, name)
+		cmd := exec.Command(gatetest.Binary(t), "run", "--agent", name, "--", "--version")
+		cmd.Dir = w.dir
+		cmd.Env = []string{"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.ContainsAny(string(out), "0123456789") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		entries, err := os.ReadDir(w.home)
+		if err != nil || len(entries) != 1 || entries[0].Name() != ".local" {
+			t.Errorf("%v %v", entries, err)
+		}
+	})
+}
