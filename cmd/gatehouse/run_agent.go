@@ -26,18 +26,25 @@ type agentNeeds struct {
 	env   []string // what it reads of the person's environment
 	base  []string // variables that say where else its model is
 	set   map[string]string
+	// machine says that it takes its hook from the machine's settings.
+	machine bool
+}
+
+// unproven are agents that a sandbox can hold and whose hooks it cannot yet put
+// in: a run that claims more than it does would be worse than none.
+var unproven = map[string]string{
+	"codex": "Codex skips hooks until they were trusted in it, which a home of its own has not been",
+	"grok":  "whether Grok's hooks hold in a home of its own has not been shown",
 }
 
 var agentsToRun = map[string]agentNeeds{
 	"claude": {
 		hosts: []string{"api.anthropic.com:443"}, env: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN"},
-		base: []string{"ANTHROPIC_BASE_URL"},
-		// It asks for a sandbox of its own before it lets a root run it.
-		set: map[string]string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
+		base:    []string{"ANTHROPIC_BASE_URL"},
+		machine: true,
+		set:     map[string]string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
 	},
-	"codex":  {hosts: []string{"api.openai.com:443", "chatgpt.com:443"}, env: []string{"OPENAI_API_KEY", "CODEX_API_KEY"}, base: []string{"OPENAI_BASE_URL"}},
-	"gemini": {hosts: []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"}, env: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, base: []string{"GOOGLE_GEMINI_BASE_URL"}},
-	"grok":   {hosts: []string{"api.x.ai:443"}, env: []string{"XAI_API_KEY", "GROK_API_KEY"}, base: []string{"GROK_BASE_URL"}},
+	"gemini": {hosts: []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"}, env: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_CLI_TRUST_WORKSPACE"}, base: []string{"GOOGLE_GEMINI_BASE_URL"}},
 }
 
 // hookSocket is where the hook finds the gate, inside.
@@ -48,8 +55,11 @@ const hookSocket = "/run/gatehouse.sock"
 // to reach, and settings that put the hook before every tool.
 func (a *app) agentSpec(name string, s *sandbox.Spec, args []string, g *runGate) error {
 	needs, ok := agentsToRun[name]
+	if why := unproven[name]; why != "" {
+		return fmt.Errorf("%s: its calls would not pass the gate; run it as a command, which confines it and claims no more", why)
+	}
 	if !ok {
-		return usageError{fmt.Errorf("%q is no agent that can be run; there are claude, codex, gemini and grok", name)}
+		return usageError{fmt.Errorf("%q is no agent that can be run; there are claude and gemini", name)}
 	}
 	if g == nil {
 		return errors.New("an agent is run under a gate, and none is running here: start it with `gatehouse up`")
@@ -115,18 +125,12 @@ func (n agentNeeds) fill(s *sandbox.Spec, home string) {
 	s.Env.Set = set
 }
 
-// agentSettings writes the settings that put the hook in: as the machine's,
-// which neither the agent nor the repository can switch off, where it has such,
-// else into its home, where they are protected.
+// agentSettings puts the hook into the agent's settings: into the machine's,
+// which neither the agent nor the repository can switch off, where that is known
+// to work; else into its home, where they cannot be changed.
 func agentSettings(name string, s *sandbox.Spec, home string, h *connect.Hook) error {
-	root, err := os.MkdirTemp("", "gatehouse-agent-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(root)
-	plan, err := connect.Make(name, connect.Place{Scope: connect.Machine, Home: home, Dir: s.Dir, Root: root}, h)
-	if errors.Is(err, connect.ErrScope) {
-		plan, err = connect.Make(name, connect.Place{Scope: connect.User, Home: home, Dir: s.Dir}, h)
+	if !agentsToRun[name].machine {
+		plan, err := connect.Make(name, connect.Place{Scope: connect.User, Home: home, Dir: s.Dir}, h)
 		if err != nil {
 			return err
 		}
@@ -135,6 +139,12 @@ func agentSettings(name string, s *sandbox.Spec, home string, h *connect.Hook) e
 		}
 		return plan.Apply()
 	}
+	root, err := os.MkdirTemp("", "gatehouse-agent-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	plan, err := connect.Make(name, connect.Place{Scope: connect.Machine, Home: home, Dir: s.Dir, Root: root}, h)
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,7 @@ func (w *world) held(args []string, steps ...canary.Step) (results []string, std
 	cmd.Env = []string{
 		"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home,
 		"ANTHROPIC_BASE_URL=" + m.URL(), "ANTHROPIC_API_KEY=scripted",
+		"GOOGLE_GEMINI_BASE_URL=" + m.URL(), "GEMINI_API_KEY=scripted", "GEMINI_CLI_TRUST_WORKSPACE=true",
 	}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -130,15 +131,23 @@ func TestHeldInsideARun(t *testing.T) {
 	}
 }
 
-// TestAgentsStartConfined: each CLI that can be had starts in its sandbox, with
-// the hook in its settings and nothing written to the person's home but its own.
+// TestAgentsStartConfined: an agent starts in its sandbox with nothing written to
+// the person's home but its own; one whose hooks are not known to hold there is
+// refused.
 func TestAgentsStartConfined(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		w := confined(t, name)
+		holds := name == "claude" || name == "gemini"
 		cmd := exec.Command(gatetest.Binary(t), "run", "--agent", name, "--", "--version")
 		cmd.Dir = w.dir
 		cmd.Env = []string{"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home}
 		out, err := cmd.CombinedOutput()
+		if !holds {
+			if err == nil || !strings.Contains(string(out), "its calls would not pass the gate") {
+				t.Errorf("%v\n%s", err, out)
+			}
+			return
+		}
 		if err != nil || !strings.ContainsAny(string(out), "0123456789") {
 			t.Errorf("%v\n%s", err, out)
 		}
@@ -147,4 +156,20 @@ func TestAgentsStartConfined(t *testing.T) {
 			t.Errorf("%v %v", entries, err)
 		}
 	})
+}
+
+// TestGeminiHeldInsideARun: the same for an agent that takes its hook from its
+// home, where the run protects it.
+func TestGeminiHeldInsideARun(t *testing.T) {
+	t.Parallel()
+	w := confined(t, "gemini")
+	w.write(filepath.Join(w.home, ".local/state/gatehouse/agents/gemini/.gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	results, _ := w.held([]string{"-p", "go", "-o", "json", "--approval-mode", "yolo"},
+		canary.Step{Command: "echo made > made.txt"}, canary.Step{Command: "touch never.txt"})
+	if !w.exists("made.txt") {
+		t.Error("what the policy allows did not run")
+	}
+	if w.exists("never.txt") || !saw(results, "the test forbids it") {
+		t.Error("what the policy denies ran, or the model was not told why")
+	}
 }
