@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -57,6 +58,7 @@ var shown = []struct {
 	{audit.ErrNotFound, http.StatusNotFound, "there is no such record"},
 	{approval.ErrStale, http.StatusConflict, ""},
 	{approval.ErrTooSoon, http.StatusConflict, "it was on screen for less than a second: read it, then answer"},
+	{approval.ErrNotFresh, http.StatusForbidden, "a console that was opened a while ago needs your credential for this; or sign in anew and do it within five minutes"},
 	{approval.ErrFactor, http.StatusForbidden, "this needs a fresh one-time code: enrol one with `gatehouse approver totp`, then give the code with the answer"},
 	{approval.ErrOffer, http.StatusBadRequest, ""},
 	{approval.ErrEnrolled, http.StatusForbidden, ""},
@@ -64,6 +66,10 @@ var shown = []struct {
 	{approval.ErrExists, http.StatusConflict, ""},
 	{approval.ErrForged, http.StatusConflict, ""},
 	{approval.ErrSpent, http.StatusConflict, ""},
+	{approval.ErrCode, http.StatusForbidden, "the challenge's code is wrong: it is shown with the challenge, and is another one after five minutes"},
+	{autonomy.ErrNotFound, http.StatusNotFound, "there is no such execution or pause"},
+	{autonomy.ErrOver, http.StatusConflict, ""},
+	{autonomy.ErrForged, http.StatusConflict, ""},
 	{store.ErrFull, http.StatusInsufficientStorage, "the disk or the database is full: nothing can be recorded, so nothing is let through"},
 	{store.ErrReadOnly, http.StatusServiceUnavailable, "the database is read-only: nothing can be recorded, so nothing is let through"},
 	{store.ErrLocked, http.StatusServiceUnavailable, "the database is locked by another program: nothing can be recorded, so nothing is let through"},
@@ -84,6 +90,9 @@ func publicError(err error) error {
 	var decided *approval.DecidedError
 	if errors.As(err, &decided) {
 		return &Error{text: decided.Error(), status: http.StatusConflict, cause: err}
+	}
+	if errors.Is(err, autonomy.ErrStopped) {
+		return &Error{text: err.Error(), status: http.StatusForbidden, cause: err} // it says what stops the agent
 	}
 	var invalid *call.InvalidError
 	if errors.As(err, &invalid) {

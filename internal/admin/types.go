@@ -15,7 +15,13 @@ type Actor struct {
 	Approver string
 	// Channel is console, terminal or api.
 	Channel string
+	// Cookie is what a console came in with, Credential what the person gave
+	// besides it for an act that a cookie alone is not enough for.
+	Cookie, Credential string
 }
+
+// consoleChannel is the channel of people who came in with a cookie.
+const consoleChannel = "console"
 
 // Request is one question as a person sees it. Nothing in it is masked or
 // shortened while it waits.
@@ -57,6 +63,11 @@ type Facts struct {
 	TakesCode    bool        `json:"takes_code,omitzero"`
 	Outside      bool        `json:"outside,omitzero"`
 	Uncommitted  []string    `json:"uncommitted,omitzero"`
+	Destroys     []string    `json:"destroys,omitzero"`
+	// Kept says that what the call changes is kept in a restore point first;
+	// NotKept is what of it is not, and why.
+	Kept    bool     `json:"kept,omitzero"`
+	NotKept []string `json:"not_kept,omitzero"`
 	// Loosens says what a change of policy would loosen.
 	Loosens  []string        `json:"loosens,omitzero"`
 	Observed []call.Evidence `json:"observed,omitzero"`

@@ -41,6 +41,7 @@ type SessionAsk struct {
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
+	Policy    string // of a new session, "" for none
 	Surface   string
 }
 
@@ -51,6 +52,9 @@ type Options struct {
 	Doors Doors
 	// Health reports how the gate is.
 	Health func(context.Context) Health
+	// Process notes a caller's process, so that it ends when its agent is
+	// stopped, and refuses it if it is.
+	Process func(ctx context.Context, peer *session.Peer, agent, what string) error
 	// Console serves pages, MCP the MCP endpoint (it is told how to find out who
 	// calls), Metrics the metrics; nil leaves them out.
 	Console http.Handler

@@ -199,14 +199,14 @@ const backup = ".before-gatehouse"
 // beside the new one, once.
 func (p *Plan) Apply() error {
 	for _, c := range p.Changes {
-		if err := c.apply(); err != nil {
+		if err := c.apply(p.Agent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Change) apply() error {
+func (c *Change) apply(agent string) error {
 	if c.New == nil {
 		return errors.Join(os.Remove(c.Path), ignoreMissing(os.Remove(c.Path+backup)))
 	}
@@ -217,7 +217,8 @@ func (c *Change) apply() error {
 	if info, err := os.Stat(c.Path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	if _, err := os.Lstat(c.Path + backup); c.Old != nil && errors.Is(err, os.ErrNotExist) {
+	written := ours(string(c.Old), agent) || bytes.Contains(c.Old, []byte(blockBegin)) // by an earlier connect
+	if _, err := os.Lstat(c.Path + backup); c.Old != nil && !written && errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile(c.Path+backup, c.Old, mode); err != nil {
 			return err
 		}

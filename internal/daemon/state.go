@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -27,7 +29,10 @@ type state struct {
 	store    *store.Store
 	desk     *approval.Desk
 	sessions *session.Registry
+	keeper   *autonomy.Keeper
 	record   *recorder
+	// strikes is how many violations block an agent, 0 for none.
+	strikes func() int
 
 	mu      sync.Mutex
 	last    map[lastKey]gate.Standing // what an agent's session met last
@@ -163,7 +168,7 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 		out.Switches.Danger = st.Why
 	}
 	if st.Session != nil && st.Session.Mode == session.Plan {
-		out.Switches.Plan = "the session only plans: nothing beyond a read goes ahead"
+		out.Switches.Plan = true
 	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"
@@ -181,6 +186,38 @@ func (t *tx) Consume(id string) error {
 	return err
 }
 
+// Edited returns the request of the call that a person put in place of this
+// one, while it waits or its approval has not been used.
+func (t *tx) Edited(p call.Principal, d *call.Decision) (*gate.RequestState, error) {
+	original, err := t.s.desk.Latest(t.Tx, p, d.Digest, d.World, d.Policy)
+	if errors.Is(err, approval.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil || original.State != approval.Edited {
+		return nil, err
+	}
+	next, err := t.s.desk.Get(t.Tx, original.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	switch next.State {
+	case approval.Pending:
+	case approval.Approved:
+		grants, err := t.s.desk.Grants(t.Tx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(grants, func(g grant.Grant) bool { return g.Request == next.ID }) {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	out := requestState(next)
+	out.Call, err = t.s.editedCall(t.Tx, next)
+	return &out, err
+}
+
 // File puts a request before people.
 func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
 	got, joined, err := t.s.file(t.Tx, r)
@@ -196,7 +233,9 @@ func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
 }
 
 func (s *state) file(t *store.Tx, r *gate.Request) (got *approval.Request, joined bool, err error) {
-	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
+	shown := admin.NewView(r.Call, r.Decision, r.Facts)
+	shown.Facts.Kept, shown.Facts.NotKept = len(r.Facts.Touches) > 0, r.NotKept
+	view, err := json.Marshal(shown)
 	if err != nil {
 		return nil, false, err
 	}
@@ -283,9 +322,14 @@ func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
 func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
-	n, err := t.Exec(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4`, id, p.Agent, p.Session, p.Path)
-	if err == nil && n == 0 {
+	var operation string
+	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation`,
+		id, p.Agent, p.Session, p.Path).Scan(&operation)
+	if errors.Is(err, sql.ErrNoRows) {
 		return notOpen{id}
+	}
+	if err == nil && operation == call.OpPlan {
+		err = t.s.desk.EndBudgets(t.Tx, id)
 	}
 	return err
 }
@@ -295,6 +339,11 @@ func (t *tx) Append(events ...*gate.Event) error {
 	for _, e := range events {
 		if err := t.s.record.append(t.Tx, e); err != nil {
 			return err
+		}
+		if e.Verdict != nil && e.Verdict.Violation != "" {
+			if err := t.strike(e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -19,8 +19,7 @@ type extractor struct {
 	root  string // the workspace
 	facts *Facts
 	seen  observed
-	// changed are the paths that the call writes or deletes.
-	changed []string
+	loss  loss
 }
 
 // Extract describes a normalised call. A nil world judges the words alone.
@@ -46,7 +45,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 		}
 	}
 	if w != nil {
-		x.facts.Uncommitted = w.Uncommitted(x.changed)
+		x.unsaved()
 		for _, file := range w.Read() {
 			x.look(file)
 		}
@@ -159,9 +158,7 @@ func (x *extractor) path(c call.Capability, s String) string {
 func (x *extractor) place(c call.Capability, real string, evidence call.Evidence) string {
 	x.look(real)
 	x.guard(real, c != call.FSRead, evidence)
-	if c == call.FSWrite || c == call.FSDelete {
-		x.changed = append(x.changed, real)
-	}
+	x.changes(c, real)
 	scope, inside := x.scope(real)
 	x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}})
 	if sensitive(real, x.base.Home) {

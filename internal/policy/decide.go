@@ -32,8 +32,8 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
-	// Plan says why only reads go ahead in this session, "" when they all may.
-	Plan string
+	// Plan says that the session was set to read only, as a host's mode does.
+	Plan bool
 }
 
 // Violation is a usage constraint that a call would break.
@@ -102,7 +102,7 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	d.World = in.Facts.World
 	d.Policy = s.Hash
 	d.TakesCode = in.Facts.TakesCode
-	d.Pinned = op != nil && pinned(op, in.Facts)
+	d.Pinned = op != nil && pinned(op, in.Facts) || s.verifies(in) != ""
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}

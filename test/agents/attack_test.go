@@ -32,6 +32,10 @@ func TestMain(m *testing.M) {
 		playAgent()
 	case "gate":
 		playGate(os.Args[1])
+	case "busy":
+		fmt.Println("busy")
+		for {
+		}
 	case "enrol":
 		fmt.Println(client.Unix(os.Args[1], "").Do(context.Background(), "POST", "/v1/approvers", &api.NameRequest{Name: "mallory"}, nil))
 	default:
@@ -115,11 +119,18 @@ func self(t *testing.T) string {
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
-	text, err := os.ReadFile(exe)
-	must(t, err)
-	copied := filepath.Join(dir, "agent")
-	must(t, os.WriteFile(copied, text, 0o755))
-	return copied
+	return copyProgram(t, exe, filepath.Join(dir, "agent"))
+}
+
+// copyProgram copies a program. Another process does it: a program that this
+// one had open for writing while it forks could not be started for a moment.
+func copyProgram(t *testing.T, from, to string) string {
+	t.Helper()
+	if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
+		t.Fatalf("cp: %v\n%s", err, out)
+	}
+	must(t, os.Chmod(to, 0o755))
+	return to
 }
 
 // agent is a process that runs hooks.

@@ -51,9 +51,7 @@ func startHeld(t *testing.T) *heldGate {
 	// The programs belong to root, as they do when installed.
 	must(t, os.Mkdir(filepath.Join(root, "bin"), 0o755))
 	for _, name := range []string{"gatehouse", "gatehouse-hook"} {
-		text, err := os.ReadFile(filepath.Join(filepath.Dir(gatetest.Binary(t)), name))
-		must(t, err)
-		must(t, os.WriteFile(filepath.Join(root, "bin", name), text, 0o755))
+		copyProgram(t, filepath.Join(filepath.Dir(gatetest.Binary(t)), name), filepath.Join(root, "bin", name))
 	}
 	g.program, g.hook = filepath.Join(root, "bin", "gatehouse"), filepath.Join(root, "bin", "gatehouse-hook")
 	l, err := net.Listen("tcp", "127.0.0.1:0")

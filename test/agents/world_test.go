@@ -1,9 +1,9 @@
 // Package agents_test runs the real agent CLIs against the real gate, with a
 // scripted model on the loopback in place of the model.
 //
-// The CLIs come from the npm registry: `go run ./test/all` installs them into
-// its cache and names the folder in GATEHOUSE_AGENTS. A test of a CLI that is
-// not there is skipped and says so.
+// The CLIs come from the npm registry: `go run ./test/all` installs each into
+// its cache and names the folder in a variable, GATEHOUSE_CLI_CLAUDE and so on.
+// A test of a CLI that is not there is skipped and says so.
 package agents_test
 
 import (
@@ -49,9 +49,10 @@ type world struct {
 // cli finds an agent's program, or skips the test.
 func cli(t *testing.T, name string) canary.CLI {
 	t.Helper()
-	folder := os.Getenv("GATEHOUSE_AGENTS")
+	variable := "GATEHOUSE_CLI_" + strings.ToUpper(name)
+	folder := os.Getenv(variable)
 	if folder == "" {
-		t.Skip("GATEHOUSE_AGENTS names no folder with the agents' CLIs; go run ./test/all installs them")
+		t.Skipf("%s names no folder with the CLI %s; go run ./test/all installs it", variable, name)
 	}
 	program := filepath.Join(folder, "node_modules", ".bin", name)
 	if _, err := os.Stat(program); err != nil {
