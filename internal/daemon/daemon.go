@@ -240,8 +240,9 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
 	d.book, err = rulebook.Open(ctx, rulebook.Options{
 		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
-		Sources: []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
-		Compile: policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+		Sources:   []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
+		Knowledge: d.opts.Place.Knowledge(),
+		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
 	})
 	if err != nil {
 		return err
