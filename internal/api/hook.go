@@ -85,8 +85,18 @@ func (s *Server) hookEvent(w http.ResponseWriter, req *http.Request, c *caller) 
 	if err != nil || wait < 0 {
 		wait = 0
 	}
+	confined, err := s.confined(req.Context(), c, req.Header.Get("Gatehouse-Run"))
+	if err != nil {
+		return err
+	}
+	peer := c.peer
+	if confined {
+		// The launcher speaks for what it holds, so it is the agent's process
+		// that the session is bound to, and not what started the launcher.
+		peer = &session.Peer{Chain: append(peer.Chain[:1:1], peer.Chain...)}
+	}
 	reply := s.opts.Hook(req.Context(), &HookEvent{
-		Host: req.PathValue("agent"), Peer: c.peer, Held: held(c.peer), Body: body,
+		Host: req.PathValue("agent"), Peer: peer, Held: confined || held(c.peer), Body: body,
 		Wait: min(time.Duration(wait)*time.Millisecond, maxWait), Defer: req.Header.Get("Gatehouse-Defer") == "yes",
 		Confine: req.Header.Get("Gatehouse-Confine") == "yes",
 	})

@@ -114,3 +114,9 @@ func Changes() (string, error) {
 	}
 	return filepath.Abs(filepath.Join(base, "gatehouse", "changes"))
 }
+
+// AgentHome is the home that an agent has when it is run confined.
+func AgentHome(agent string) (string, error) {
+	changes, err := Changes()
+	return filepath.Join(filepath.Dir(changes), "agents", agent), err
+}
