@@ -46,7 +46,7 @@ confined, and recorded in a log that proves what happened.`,
 		newUp(a), newInit(a), newRun(), newDemo(a), newDoctor(a), newVersion(),
 		newCheck(a), newPolicy(a),
 		newApprovals(a), newSessions(a), newGrants(a), newKill(a),
-		newAudit(a), newApprover(a), newAgent(a), newMan(),
+		newMCP(a), newUpstream(a), newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
 	wrapArgs(root)
 	return root

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // Rulebook is the policy as an approver handles it.
@@ -35,6 +36,8 @@ type Options struct {
 	Channels *approval.Channels
 	Log      *audit.Log
 	Rules    Rulebook
+	// Upstreams are the MCP servers behind the gate.
+	Upstreams *upstream.Registry
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.

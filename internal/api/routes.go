@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,10 @@ import (
 
 // routes is the whole API. What is not said about a half is the approver's.
 func routes() []route {
+	return slices.Concat(coreRoutes(), upstreamRoutes())
+}
+
+func coreRoutes() []route {
 	return []route{
 		// Open: nothing to protect.
 		jsonRoute("GET", "/v1/health", openHalf, "How the gate is", (*Server).health),

@@ -97,11 +97,14 @@ type RequestStatus struct {
 // SessionRequest opens a session.
 type SessionRequest struct {
 	Workspace string `json:"workspace,omitzero"`
+	// Token asks for a token that is good for this session alone.
+	Token bool `json:"token,omitzero"`
 }
 
 // SessionResponse names a session.
 type SessionResponse struct {
 	Session string `json:"session"`
+	Token   string `json:"token,omitzero"`
 }
 
 // ApprovalList is a page of requests, newest first.

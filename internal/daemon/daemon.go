@@ -25,12 +25,14 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // Options is how a daemon is started.
@@ -79,6 +81,8 @@ type daemon struct {
 	gate      *gate.Gate
 	admin     *admin.Desk
 	server    *api.Server
+	upstreams *upstreams
+	front     *mcp.Front
 	baseURL   string
 }
 
@@ -209,10 +213,12 @@ func (d *daemon) wire(addr string) {
 	d.gate = gate.New(gate.Options{
 		Policy: d.book.For, Observer: d.machine, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
+	d.upstreams = &upstreams{store: d.store, registry: upstream.New(d.keys), record: d.record.act}
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
-		File:   d.fileEdited,
-		Record: d.record.act,
+		Upstreams: d.upstreams.registry,
+		File:      d.fileEdited,
+		Record:    d.record.act,
 		Checkpoint: func(ctx context.Context) error {
 			_, err := d.sequencer.Checkpoint(ctx)
 			return err
@@ -220,10 +226,10 @@ func (d *daemon) wire(addr string) {
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
-	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, keys: d.keys}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
-		MCP:     d.mcp,
+		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, nil),
 		Health:  d.health,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
@@ -255,6 +261,8 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.upstreams.watch(ctx) })
+	g.Go(func() error { return d.front.Run(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
 	if err := d.welcome(ctx); err != nil {
 		stop()

@@ -56,6 +56,9 @@ type Submission struct {
 	Call *call.Call
 	// Wait is how long the caller is ready to wait for a person; 0 not at all.
 	Wait time.Duration
+	// Shown says that the surface itself shows the question to a person, so
+	// that waiting makes sense though no other channel is live.
+	Shown bool
 	// Runs says who runs the effect: "host" or "gate".
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
@@ -89,8 +92,13 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 // waits says whether to hold the call for a person: the caller is ready to,
 // somebody can be reached, and the policy does not say that nobody is there.
 func (g *Gate) waits(sub *Submission) bool {
-	snap, _ := g.opts.Policy(sub.Call)
-	return sub.Wait > 0 && snap != nil && !snap.Settings.Unattended && g.opts.Asker.Live()
+	return sub.Wait > 0 && g.Attended(sub.Call) && (sub.Shown || g.opts.Asker.Live())
+}
+
+// Attended says whether the policy for a call lets anyone wait for a person.
+func (g *Gate) Attended(c *call.Call) bool {
+	snap, _ := g.opts.Policy(c)
+	return snap != nil && !snap.Settings.Unattended
 }
 
 // attempt runs the way of a call once: describe, decide, and in one

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
+	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -24,47 +25,84 @@ type Effect interface {
 	Run(ctx context.Context, c *call.Call) (any, error)
 }
 
-// Options is what a server is made of.
-type Options struct {
-	Gate   *gate.Gate
-	Effect Effect
-	// Caller says who makes a request, and whether the gate holds them; an
-	// error is answered with 401.
-	Caller  func(*http.Request) (p call.Principal, held bool, err error)
-	Version string
-	Log     *slog.Logger
-}
-
 type server struct {
 	opts Options
 }
 
 type callerKey struct{}
 
-// caller is who makes a request.
-type caller struct {
-	principal call.Principal
-	held      bool
+// ownTools serves the gate's own operations, as an upstream within this
+// process. Every request says who makes it; there are no sessions of the
+// protocol that could be taken over.
+func ownTools(opts Options) http.Handler {
+	s := &server{opts: opts}
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.tools() },
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody})
 }
 
-// Handler serves MCP over HTTP. Every request says who makes it; there are no
-// sessions of the protocol that could be taken over.
-func Handler(opts Options) http.Handler {
-	s := &server{opts: opts}
-	protocol := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.tools() },
-		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: call.MaxArgs + 64<<10})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var who caller
-		var err error
-		who.principal, who.held, err = opts.Caller(r)
-		if err != nil {
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, err.Error(), http.StatusUnauthorized)
-			return
-		}
-		protocol.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, who)))
+// inProcess is a transport to a handler in this process.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip lets the handler answer. The answer begins when the handler says
+// so and goes on while it writes.
+func (t inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	read, write := io.Pipe()
+	w := &pipeWriter{out: write, header: http.Header{}, begun: make(chan struct{})}
+	go func() {
+		t.handler.ServeHTTP(w, r)
+		w.WriteHeader(http.StatusOK)
+		write.Close()
+	}()
+	stop := context.AfterFunc(r.Context(), func() { read.CloseWithError(r.Context().Err()) })
+	select {
+	case <-w.begun:
+		return &http.Response{
+			StatusCode: w.status, Status: http.StatusText(w.status), Header: w.sent,
+			Body: &stopOnClose{read, stop}, Request: r, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
+		}, nil
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+type stopOnClose struct {
+	io.ReadCloser
+	stop func() bool
+}
+
+func (s *stopOnClose) Close() error {
+	s.stop()
+	return s.ReadCloser.Close()
+}
+
+// pipeWriter is a response that is read while it is written.
+type pipeWriter struct {
+	out          *io.PipeWriter
+	header, sent http.Header
+	status       int
+	once         sync.Once
+	begun        chan struct{}
+}
+
+// Header returns the headers that will be sent.
+func (w *pipeWriter) Header() http.Header { return w.header }
+
+// WriteHeader begins the answer.
+func (w *pipeWriter) WriteHeader(status int) {
+	w.once.Do(func() {
+		w.status, w.sent = status, w.header.Clone()
+		close(w.begun)
 	})
 }
+
+// Write writes to whoever reads.
+func (w *pipeWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.out.Write(p)
+}
+
+// Flush does nothing: what is written is read at once.
+func (w *pipeWriter) Flush() {}
 
 // tools makes the server with one tool per endpoint.
 func (s *server) tools() *sdk.Server {
@@ -115,14 +153,14 @@ func (s *server) call(ctx context.Context, e call.Endpoint, args json.RawMessage
 	if err := jsonv2.Unmarshal(args, &in, jsonv2.RejectUnknownMembers(true)); err != nil {
 		return failed("The arguments are not what this tool takes (operation, element_type, params): " + err.Error()), nil
 	}
-	who, ok := ctx.Value(callerKey{}).(caller)
+	who, ok := ctx.Value(callerKey{}).(Who)
 	if !ok {
 		return failed("Denied: nobody said who is calling."), nil
 	}
 	if op, known := call.LookupOperation(in.Operation); known && op.Endpoint == e && !s.opts.Effect.Serves(op.Name) {
 		return failed(op.Name + " is not performed by this version of the gate; nothing was done."), nil
 	}
-	c := &call.Call{Kind: call.Native, Surface: "mcp", Principal: who.principal, Held: who.held, Operation: in.Operation, Endpoint: e, ElementType: in.ElementType, Args: in.Params}
+	c := &call.Call{Kind: call.Native, Surface: "mcp", Principal: who.Principal, Held: who.Held, Operation: in.Operation, Endpoint: e, ElementType: in.ElementType, Args: in.Params}
 	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: c, Runs: "gate"})
 	if ans.Verdict != gate.Allowed {
 		return failed(ans.Message), nil
@@ -132,7 +170,7 @@ func (s *server) call(ctx context.Context, e call.Endpoint, args json.RawMessage
 	if err != nil {
 		outcome, detail = gate.Failed, err.Error()
 	}
-	if ferr := s.opts.Gate.Finish(context.WithoutCancel(ctx), ans.CallID, who.principal, outcome, detail); ferr != nil {
+	if ferr := s.opts.Gate.Finish(context.WithoutCancel(ctx), ans.CallID, who.Principal, outcome, detail); ferr != nil {
 		s.opts.Log.Error("an outcome could not be recorded", "call", ans.CallID, "error", ferr)
 	}
 	if err != nil {
