@@ -48,6 +48,10 @@ func (x *exchange) classify() bool {
 	if !x.modern || m.Kind() == wire.Response {
 		return true
 	}
+	if m.Kind() == wire.Request && (inBody == "" || m.Value(m.Meta(metaCapabilities)).Kind() != '{') {
+		x.out.fail(http.StatusBadRequest, m.Value(m.ID), codeParams, "_meta must name the protocol's version and the client's capabilities")
+		return false
+	}
 	if problem := x.disagrees(version, inBody); problem != "" {
 		x.out.fail(http.StatusBadRequest, m.Value(m.ID), codeHeader, "header mismatch: "+problem)
 		return false
@@ -185,7 +189,7 @@ var free = map[string]bool{
 
 // pass forwards a request and its answer; change may change the response.
 func (x *exchange) pass(ctx context.Context, t *target, l *live, m *wire.Message, out link.Out, change func(*wire.Message) []byte) (*wire.Message, error) {
-	f := &filter{out: out, live: l, change: change}
+	f := &filter{out: out, live: l, change: change, modern: x.modern}
 	err := l.conn.Send(ctx, m, x.forward(m), f)
 	if err == nil && f.response == nil {
 		err = errors.New("the upstream did not answer")
@@ -205,10 +209,21 @@ type filter struct {
 	live     *live
 	change   func(*wire.Message) []byte
 	response *wire.Message
+	modern   bool
+	plain    bool // the answer is one message, with status 200 so far
 }
 
 // Head is passed on.
-func (f *filter) Head(status int, stream bool) { f.out.Head(status, stream) }
+func (f *filter) Head(status int, stream bool) {
+	f.plain = status == http.StatusOK && !stream
+	f.out.Head(status, stream)
+}
+
+// statuses are the HTTP statuses that belong to errors on the newer wire. An
+// upstream that speaks HTTP sets them itself.
+var statuses = map[string]int{
+	"-32601": http.StatusNotFound, "-32020": http.StatusBadRequest, "-32021": http.StatusBadRequest, "-32022": http.StatusBadRequest,
+}
 
 // Event passes a message on. What cannot be read strictly is not passed: the
 // client might read it in another way.
@@ -223,6 +238,11 @@ func (f *filter) Event(e wire.Event) error {
 	switch {
 	case m.Kind() == wire.Response:
 		f.response = m
+		if f.modern && f.plain && !m.Error.IsZero() {
+			if status := statuses[string(wire.Member(m.Value(m.Error), "code"))]; status != 0 {
+				f.out.Head(status, false)
+			}
+		}
 		if f.change != nil {
 			e.Data = f.change(m)
 		}

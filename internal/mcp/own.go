@@ -33,11 +33,12 @@ type callerKey struct{}
 
 // ownTools serves the gate's own operations, as an upstream within this
 // process. Every request says who makes it; there are no sessions of the
-// protocol that could be taken over.
+// protocol that could be taken over. Who may address the gate is checked at its
+// own door.
 func ownTools(opts Options) http.Handler {
 	s := &server{opts: opts}
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.tools() },
-		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody})
+		&sdk.StreamableHTTPOptions{Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true})
 }
 
 // inProcess is a transport to a handler in this process.

@@ -12,15 +12,17 @@ import (
 
 // The error codes of JSON-RPC and MCP that the front uses.
 const (
-	codeParse       = -32700
-	codeInvalid     = -32600
-	codeNoMethod    = -32601
-	codeParams      = -32602
-	codeInternal    = -32603
-	codeRefused     = -32000
-	codeHeader      = -32020
-	codeVersion     = -32022
-	codeNoResource  = -32002
+	codeParse    = -32700
+	codeInvalid  = -32600
+	codeNoMethod = -32601
+	codeParams   = -32602
+	codeInternal = -32603
+	codeRefused  = -32000
+	codeHeader   = -32020
+)
+
+// Members of messages.
+const (
 	errorMember     = "error"
 	resultTypeField = "resultType"
 )
