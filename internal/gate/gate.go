@@ -289,6 +289,38 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 	}
 }
 
+// Ended is a started call that has ended.
+type Ended struct {
+	CallID    string
+	Principal call.Principal
+	Outcome   Outcome
+	Detail    string
+}
+
+// FinishAll records how several calls ended, in one transaction. One that is
+// not open is left out, and told; the others are recorded all the same.
+func (g *Gate) FinishAll(ctx context.Context, ended []Ended) error {
+	var left []error
+	err := g.opts.State.Commit(ctx, func(tx Tx) error {
+		left = nil // the transaction may run more than once
+		for _, e := range ended {
+			if err := tx.Close(e.CallID, e.Principal, e.Outcome); err != nil {
+				var public interface{ Public() string }
+				if !errors.As(err, &public) {
+					return err // the store's own failure, which undoes all
+				}
+				left = append(left, err)
+				continue
+			}
+			if err := tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: e.CallID, Principal: e.Principal}, Outcome: &End{Outcome: e.Outcome, Detail: e.Detail}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(left, err)...)
+}
+
 // Finish records how a started call ended. Only the principal that the call
 // was opened for can close it, and only once.
 func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outcome Outcome, detail string) error {

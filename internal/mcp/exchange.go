@@ -346,13 +346,3 @@ func outcomeOf(r *wire.Message, err error) (gate.Outcome, string) {
 	}
 	return gate.Succeeded, ""
 }
-
-// finish records an outcome. The client has its answer already and does not
-// wait for it; a gate that stops before it is durable records it as unknown.
-func (f *Front) finish(id string, p call.Principal, o gate.Outcome, detail string) {
-	f.running.Go(func() {
-		if err := f.opts.Gate.Finish(context.Background(), id, p, o, detail); err != nil {
-			f.log.Error("an outcome could not be recorded", "call", id, "error", err)
-		}
-	})
-}

@@ -72,10 +72,12 @@ type Front struct {
 	client *http.Client
 
 	mu       sync.Mutex
+	stopped  bool
 	sessions map[string]*session // of the older wire
 	shared   map[sharedKey]*live // of the newer one
 	placed   map[sharedKey]*placedServer
-	running  sync.WaitGroup
+	running  sync.WaitGroup // what serves
+	ended    chan gate.Ended
 }
 
 // sharedKey is an agent's conversation with an upstream.
@@ -89,6 +91,7 @@ func New(opts Options) *Front {
 	f := &Front{
 		opts: opts, log: opts.Log,
 		sessions: make(map[string]*session), shared: make(map[sharedKey]*live), placed: make(map[sharedKey]*placedServer),
+		ended: make(chan gate.Ended, maxGather),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -106,11 +109,18 @@ func New(opts Options) *Front {
 func (f *Front) Run(ctx context.Context) error {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
+	recorded := make(chan struct{})
+	go func() {
+		defer close(recorded)
+		f.recordOutcomes()
+	}()
 	for {
 		select {
 		case <-ctx.Done():
 			f.sweep(time.Time{})
 			f.running.Wait()
+			close(f.ended)
+			<-recorded
 			return nil
 		case <-tick.C:
 			f.sweep(time.Now())
@@ -125,10 +135,16 @@ const idle = time.Hour
 func (f *Front) sweep(now time.Time) {
 	var over []io.Closer
 	f.mu.Lock()
+	f.stopped = now.IsZero()
 	for id, s := range f.sessions {
 		if now.IsZero() || s.silent(now) {
 			over = append(over, s)
 			delete(f.sessions, id)
+		}
+	}
+	if now.IsZero() {
+		for _, p := range f.placed {
+			over = append(over, p.conn)
 		}
 	}
 	for key, l := range f.shared {
@@ -150,6 +166,11 @@ const maxBody = call.MaxArgs + 64<<10
 
 // ServeHTTP serves /mcp, /mcp/NAME and /mcp/NAME/serve.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.enter() {
+		http.Error(w, "the gate is stopping", http.StatusServiceUnavailable)
+		return
+	}
+	defer f.running.Done()
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
 	name, rest, _ := strings.Cut(path, "/")
 	switch {
@@ -167,6 +188,17 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 	}
+}
+
+// enter counts a request, unless the front is stopping.
+func (f *Front) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stopped {
+		return false
+	}
+	f.running.Add(1)
+	return true
 }
 
 // refuseCaller answers a caller that is not known.

@@ -74,15 +74,13 @@ func (f *Front) serveInPlace(w http.ResponseWriter, r *http.Request, name string
 	if old != nil {
 		_ = old.conn.Close() // the same agent brought another in its place
 	}
-	f.running.Go(func() {
-		<-p.conn.Done()
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		if f.placed[key] == p {
-			delete(f.placed, key)
-			delete(f.shared, key)
-		}
-	})
+	<-p.conn.Done()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.placed[key] == p {
+		delete(f.placed, key)
+		delete(f.shared, key)
+	}
 }
 
 // hijacked is a connection some of whose bytes were read already.

@@ -13,9 +13,16 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "play-upstream" {
-		play()
-		return
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "play-upstream":
+			play()
+			return
+		case "play-floor":
+			playFloor()
+		case "play-proxy":
+			playProxy()
+		}
 	}
 	os.Exit(m.Run())
 }
