@@ -13,7 +13,7 @@ import (
 )
 
 func newUp(a *app) *cobra.Command {
-	var listen, dsn, node, policyFile, isolation string
+	var listen, dsn, node, policyFile, isolation, issuer string
 	var verbose bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -40,7 +40,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 				defer tty.Close()
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
-				Place: p, Listen: listen, Database: dsn, Node: node, PolicyFile: policyFile, Isolation: isolation,
+				Place: p, Listen: listen, Database: dsn, Node: node, PolicyFile: policyFile, Isolation: isolation, Issuer: issuer,
 				Version: buildVersion(), Log: log, Terminal: writer(tty),
 				Ready: func(url string) {
 					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, p.Socket(), p.Home)
@@ -54,6 +54,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f.StringVar(&node, "node", "", "name of this node among those that share a database")
 	f.StringVar(&policyFile, "policy", "", "policy file (default policy.toml in the data directory)")
 	f.StringVar(&isolation, "isolation", "", "what the agents run in, as you state it: none, container or vm")
+	f.StringVar(&issuer, "issuer", "", "OpenID Connect issuer whose tokens for /mcp are taken, besides the gate's own")
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	return cmd
 }

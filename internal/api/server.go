@@ -20,6 +20,8 @@ type Doors interface {
 	// Agent returns the agent that a token belongs to, and a name for the
 	// token that is no secret.
 	Agent(ctx context.Context, token string) (name, tokenID string, err error)
+	// Bearer returns the agent that a token of a trusted issuer was made for.
+	Bearer(ctx context.Context, token string) (name, tokenID string, err error)
 	// SessionToken returns whose token is good for which one session, and
 	// MintSessionToken makes such a token for an agent that showed its own.
 	SessionToken(ctx context.Context, token string) (agent, tokenID, session string, err error)

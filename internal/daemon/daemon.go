@@ -51,8 +51,11 @@ type Options struct {
 	PolicyFile string
 	// Isolation is what the operator states about the agents' environment.
 	Isolation string
-	Version   string
-	Log       *slog.Logger
+	// Issuer is an OpenID Connect issuer whose tokens for the MCP endpoint are
+	// taken besides the gate's own; "" takes none.
+	Issuer  string
+	Version string
+	Log     *slog.Logger
 	// Terminal gets the sign-in link of the first approver; nil where there is
 	// no controlling terminal, and then nobody gets it.
 	Terminal io.Writer
@@ -226,10 +229,10 @@ func (d *daemon) wire(addr string) {
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
-	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, keys: d.keys}
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, keys: d.keys, issuer: newIssuer(d.opts.Issuer, d.baseURL+"/mcp")}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
-		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, nil),
+		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Health:  d.health,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),

@@ -23,6 +23,7 @@ type doors struct {
 	sessions *session.Registry
 	desk     *admin.Desk
 	keys     *keyring.Keyring
+	issuer   *issuer // nil where no other's tokens are taken
 
 	known memo[string, knownAgent] // by token
 	in    memo[insideKey, string]  // sessions of callers

@@ -21,7 +21,7 @@ func (d *daemon) mcp(caller func(r *http.Request, session string) (call.Principa
 		Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting,
 	})
 	d.front = mcp.New(mcp.Options{
-		Gate: d.gate, Effect: native, Upstreams: d.upstreams,
+		Gate: d.gate, Effect: forgetful{native, d.upstreams}, Upstreams: d.upstreams,
 		Caller: func(r *http.Request, session string) (who mcp.Who, err error) {
 			who.Principal, who.Held, who.Bound, err = caller(r, session)
 			return who, err

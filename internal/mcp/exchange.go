@@ -135,6 +135,7 @@ func (x *exchange) serve(ctx context.Context) {
 		}
 	}
 	switch {
+	case strings.HasPrefix(m.Method, "tasks/") && x.ownTask(ctx, m, x.out):
 	case m.Method == "initialize" && !x.modern:
 		x.initialize(ctx)
 	case x.only == "":
@@ -292,7 +293,7 @@ func (x *exchange) admitted(ctx context.Context, t *target, l *live, m *wire.Mes
 		refuse(err.Error())
 		return
 	}
-	ans, answered := x.ask(ctx, m, c, state, out)
+	ans, answered := x.ask(ctx, t, l, m, c, state, out)
 	switch {
 	case answered:
 		return

@@ -78,6 +78,7 @@ type Front struct {
 	placed   map[sharedKey]*placedServer
 	running  sync.WaitGroup // what serves
 	ended    chan gate.Ended
+	tasks    map[string]*task
 }
 
 // sharedKey is an agent's conversation with an upstream.
@@ -91,7 +92,7 @@ func New(opts Options) *Front {
 	f := &Front{
 		opts: opts, log: opts.Log,
 		sessions: make(map[string]*session), shared: make(map[sharedKey]*live), placed: make(map[sharedKey]*placedServer),
-		ended: make(chan gate.Ended, maxGather),
+		ended: make(chan gate.Ended, maxGather), tasks: make(map[string]*task),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -133,6 +134,7 @@ const idle = time.Hour
 
 // sweep closes what was silent for long, or everything at the zero time.
 func (f *Front) sweep(now time.Time) {
+	f.sweepTasks(now)
 	var over []io.Closer
 	f.mu.Lock()
 	f.stopped = now.IsZero()

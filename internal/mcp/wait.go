@@ -26,6 +26,7 @@ import (
 //     sealed state that the client sends back. The retry is held for a while.
 //   - The older wire, elicitation declared: the person is pointed there by a
 //     request on the call's own stream while the call is held.
+//   - A task asked for: the client gets one at once and comes back (task.go).
 //   - A progress token: the call is held and reports progress.
 //   - None of that: the call is held for a short time where a person is known
 //     to look, and then answered with "pending"; the identical call, repeated,
@@ -114,7 +115,7 @@ func (x *exchange) resume(m *wire.Message) (*heldState, *wire.Message, error) {
 
 // ask takes a call through the gate. It says so if the client has its answer
 // already.
-func (x *exchange) ask(ctx context.Context, m *wire.Message, c *call.Call, st *heldState, out link.Out) (ans *gate.Answer, answered bool) {
+func (x *exchange) ask(ctx context.Context, t *target, l *live, m *wire.Message, c *call.Call, st *heldState, out link.Out) (ans *gate.Answer, answered bool) {
 	sub := gate.Submission{Call: c, Runs: "gate"}
 	if st != nil {
 		if problem := x.changed(ctx, c, st); problem != "" {
@@ -128,6 +129,10 @@ func (x *exchange) ask(ctx context.Context, m *wire.Message, c *call.Call, st *h
 	}
 	if x.gone(ctx, ans) || !x.front.opts.Gate.Attended(c) {
 		return ans, false
+	}
+	if x.session != nil && m.Value(m.Param("task")).Kind() == '{' {
+		x.toTask(t, l, m, c, ans, out)
+		return ans, true
 	}
 	elicit := x.elicitation(m)
 	if x.modern && elicit != nil {
@@ -259,8 +264,8 @@ func (x *exchange) hold(ctx context.Context, m *wire.Message, c *call.Call, ans 
 	for n := 1; ; n++ {
 		select {
 		case got := <-done:
-			if got.Verdict == gate.Pending && ctx.Err() != nil {
-				x.withdraw(ctx, got.Request)
+			if got.Verdict != gate.Allowed && ctx.Err() != nil {
+				x.withdraw(ctx, ans.Request)
 			}
 			return got
 		case r := <-reply:

@@ -198,6 +198,40 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
+// TestTask: a client that asks for a task gets one at once, and the call runs
+// when it is approved, once, for its owner.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, asking)
+	session := h.begin("/mcp/files", `{"elicitation":{}}`)
+	r := h.say("/mcp/files", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"task":{"ttl":60000}}}`, session)
+	m, err := wire.Parse([]byte(r.last()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := wire.Text(wire.Member(wire.Member(m.Value(m.Result), "task"), "taskId"))
+	if task == "" || !strings.Contains(r.last(), `"status":"input_required"`) {
+		t.Fatalf("the answer: %s", r.last())
+	}
+	about := func(method string, header map[string]string) string {
+		return h.say("/mcp/files", `{"jsonrpc":"2.0","id":"t","method":"tasks/`+method+`","params":{"taskId":"`+task+`"}}`, header).last()
+	}
+	other := h.begin("/mcp/files", `{}`)
+	if got := about("result", other); strings.Contains(got, "heard") || !strings.Contains(got, "error") {
+		t.Errorf("another session's client hears %s", got)
+	}
+	h.approve()
+	if got := about("result", session); !strings.Contains(got, `"id":"t"`) || !strings.Contains(got, `"heard"`) {
+		t.Errorf("the result: %s", got)
+	}
+	if got := about("get", session); !strings.Contains(got, `"status":"completed"`) {
+		t.Errorf("the task: %s", got)
+	}
+	if got := h.upstreamHeard(`"method":"tools/call"`); len(got) != 1 || strings.Contains(got[0], `"task"`) {
+		t.Errorf("the upstream hears %q", got)
+	}
+}
+
 // TestLeavingWithdraws: the question goes when the client does, by closing or
 // by cancelling.
 func TestLeavingWithdraws(t *testing.T) {
