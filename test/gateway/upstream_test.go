@@ -33,6 +33,7 @@ const plain = `[{"name":"echo","description":"Says what it heard.","inputSchema"
 {"name":"steps","description":"Reports progress.","inputSchema":{"type":"object"}},
 {"name":"page","description":"Fetches a page.","inputSchema":{"type":"object"}},
 {"name":"secret","description":"Says how long its credential is.","inputSchema":{"type":"object"}},
+{"name":"look","description":"Says what it can read.","inputSchema":{"type":"object"}},
 {"name":"die","description":"Ends.","inputSchema":{"type":"object"}}]`
 
 // attack is what a fetched page says.
@@ -112,6 +113,15 @@ func answer(m *wire.Message, say func(string, ...any)) {
 			text(attack)
 		case "secret":
 			text(fmt.Sprint(len(os.Getenv("UPSTREAM_TOKEN"))))
+		case "look":
+			said := "theirs not"
+			if _, err := os.ReadFile(os.Getenv("THEIRS")); err == nil {
+				said = "theirs readable"
+			}
+			if _, err := os.ReadFile(os.Getenv("MINE")); err == nil {
+				said = "mine readable, " + said
+			}
+			text(said)
 		case "die":
 			os.Exit(1)
 		default:

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -95,41 +94,32 @@ func StartProcess(p Process) (Stream, error) {
 
 // startConfined starts the process in the sandbox.
 func startConfined(p Process) (Stream, error) {
-	inRead, inWrite, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	outRead, outWrite, err := os.Pipe()
-	if err != nil {
-		inRead.Close()
-		inWrite.Close()
-		return nil, err
-	}
+	inRead, inWrite := io.Pipe()
+	outRead, outWrite := io.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := *p.Confine
 	spec.Command, spec.Dir = p.Command, p.Dir
 	spec.Stdin, spec.Stdout, spec.Stderr = inRead, outWrite, p.Stderr
 	proc, err := sandbox.Start(ctx, spec)
-	inRead.Close()
-	outWrite.Close()
 	if err != nil {
 		cancel()
-		inWrite.Close()
-		outRead.Close()
 		return nil, err
 	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = proc.Wait() // how it ended is nobody's business
+		outWrite.Close()
+		inRead.Close()
+	}()
 	end := func() error {
 		defer cancel()
 		inWrite.Close()
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_, _ = proc.Wait() // how it ended is nobody's business any more
-		}()
 		select {
 		case <-ended:
 		case <-time.After(patience):
 			proc.Kill()
+			outRead.Close() // nobody reads its last words
 			<-ended
 		}
 		return outRead.Close()
