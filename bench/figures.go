@@ -37,6 +37,11 @@ var figures = []figure{
 		bar: 1.5,
 	},
 	{
+		name: "decide: 20 active elements against none", pkg: "internal/policy",
+		value: metric{"BenchmarkTwentyElements/*", "ns/decision"}, ratio: metric{"BenchmarkTwentyElements/*", "ratio-to-none"},
+		bar: 4,
+	},
+	{
 		name: "shell: analysis against the parser alone", pkg: "internal/shell",
 		value: metric{"BenchmarkAnalyze", "ns/command"}, ratio: metric{"BenchmarkAnalyze", "ratio"},
 		bar: 2.5,
@@ -50,6 +55,16 @@ var figures = []figure{
 		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, none: true,
 	},
 	{
+		name: "tools: the argument gate, ten paths, in µs", pkg: "internal/argument",
+		value: metric{"BenchmarkTenArguments", "µs/call"},
+		bar:   5,
+	},
+	{
+		name: "tools: gatehouse-vet against go vet, this repository", pkg: "tool/vet",
+		value: metric{"BenchmarkAgainstGoVet", "s/run"}, ratio: metric{"BenchmarkAgainstGoVet", "ratio"},
+		bar: 3,
+	},
+	{
 		name: "store: 64 writers against a bare loop", pkg: "internal/store",
 		value: metric{"BenchmarkGrouped", "grouped/s"}, base: metric{"BenchmarkGrouped", "bare/s"},
 		bar: 0.5, atLeast: true,
@@ -60,8 +75,8 @@ var figures = []figure{
 		bar: 20, atLeast: true,
 	},
 	{
-		name: "log: newest 50 of 1,000,000, the worst filter against none", pkg: "internal/audit",
-		value: metric{"BenchmarkListMillion", "µs-all"}, ratio: metric{"BenchmarkListMillion", "slowest/all"},
+		name: "log: newest 50 of 1,000,000, the slowest of 17 filters against the quickest", pkg: "internal/audit",
+		value: metric{"BenchmarkListMillion", "µs-all"}, ratio: metric{"BenchmarkListMillion", "slowest/quickest"},
 		bar: 3,
 	},
 	{
@@ -113,6 +128,11 @@ var figures = []figure{
 		name: "gateway: CPU a call, 64 kB of arguments, against a bare byte proxy", pkg: "test/gateway",
 		value: metric{"BenchmarkGateway", "gate-64kB-cpu-µs"}, base: metric{"BenchmarkGateway", "proxy-64kB-cpu-µs"},
 		bar: 2.5,
+	},
+	{
+		name: "hook: start to answer, the gate running, against a program that does nothing", pkg: hookFolder,
+		value: metric{"hook/answer", "ms"}, base: metric{"hook/nothing", "ms"},
+		bar: 3,
 	},
 	{
 		name: "sandbox: a run against bubblewrap by hand", pkg: "sandbox",

@@ -134,6 +134,12 @@ func printRequest(w io.Writer, r *admin.Request) error {
 		for _, u := range f.Uncommitted {
 			field("uncommitted", u)
 		}
+		for _, d := range f.Destroys {
+			field("destroys", d)
+		}
+		for _, n := range f.NotKept {
+			field("not kept", n)
+		}
 	}
 	if len(r.Call.Args) > 0 {
 		args := jsontext.Value(append([]byte(nil), r.Call.Args...))
@@ -203,22 +209,32 @@ func (a *app) answer(cmd *cobra.Command, id, verb string, in func(*admin.Request
 func newApprove(a *app) *cobra.Command {
 	var offer int
 	var code string
+	var never bool
 	cmd := &cobra.Command{
 		Use: "approve REQUEST", Short: "Approve a request, once or as an offer says", Args: cobra.ExactArgs(1),
 		Example: `  gatehouse approvals approve r_2f… --credential-file me.key
   gatehouse approvals approve r_2f… --offer 1        # for the session, in the scope of offer 1
-  gatehouse approvals approve r_2f… --code 123456    # a pinned call needs a one-time code`,
+  gatehouse approvals approve r_2f… --code 123456    # a pinned call needs a one-time code
+  gatehouse approvals approve r_2f… --never-ask-again  # and propose a rule; "policy accept" puts it in force`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var words string
-			err := a.answer(cmd, args[0], "approve", func(r *admin.Request) any {
+			verb, proposal := "approve", any(nil)
+			rule := &admin.Proposal{}
+			if never {
+				verb, proposal = "never-ask-again", rule
+			}
+			err := a.answer(cmd, args[0], verb, func(r *admin.Request) any {
 				words = "offer " + strconv.Itoa(offer)
 				if offer >= 0 && offer < len(r.Offers) {
 					words = r.Offers[offer].Words
 				}
 				return &api.ApproveRequest{Digest: r.Digest, Offer: offer, Code: code}
-			}, nil)
+			}, proposal)
 			if err != nil {
 				return err
+			}
+			if never {
+				fmt.Fprintf(out(cmd), "Written to %s, and waits for `gatehouse policy accept`:\n%s\n", match.Visible(rule.Path), match.VisibleLines(rule.Text))
 			}
 			_, err = fmt.Fprintf(out(cmd), "%s %s: %s\n", paint(out(cmd), green, "Approved"), args[0], match.Visible(words))
 			return err
@@ -226,6 +242,7 @@ func newApprove(a *app) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&offer, "offer", 0, "number of the offer to take; 0 is this call, once")
 	cmd.Flags().StringVar(&code, "code", "", "one-time code, for pinned calls")
+	cmd.Flags().BoolVar(&never, "never-ask-again", false, "also propose a narrow rule that lets the same through; it waits to be accepted")
 	return cmd
 }
 

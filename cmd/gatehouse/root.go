@@ -43,13 +43,33 @@ confined, and recorded in a log that proves what happened.`,
 	})
 	root.PersistentFlags().StringVar(&a.home, "data", "", "directory of the gate (default $GATEHOUSE_HOME or the user's data directory)")
 	root.AddCommand(
-		newUp(a), newInit(a), newRun(), newDemo(a), newDoctor(a), newVersion(),
-		newCheck(a), newPolicy(a),
-		newApprovals(a), newSessions(a), newGrants(a), newKill(a),
+		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newInstall(a), newUninstall(a), newDemo(a), newDoctor(a), newVersion(),
+		newCheck(a), newPolicy(a), newElement(a), newManifest(),
+		newApprovals(a), newSessions(a), newGrants(a), newRestore(a), newKill(a),
 		newMCP(a), newUpstream(a), newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
+	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(newHelp())
 	wrapArgs(root)
 	return root
+}
+
+// newHelp prints what a command does. Unlike cobra's own it does not answer a
+// question about a command that is not there with something else.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND …]", Short: "What a command does",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("%s has no command %q; run `%s --help`", about.CommandPath(), rest[0], about.CommandPath())
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			return about.Help()
+		},
+	}
 }
 
 // wrapArgs makes a wrong number of arguments a usage error everywhere.
@@ -91,7 +111,7 @@ func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 
 // client returns the way to the daemon, with the credential if one is given.
 func (a *app) client() (*client.Client, error) {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +126,7 @@ func (a *app) client() (*client.Client, error) {
 // would. An approver's credential, which a variable may name for all commands,
 // has no business there.
 func (a *app) asAgent() (*client.Client, error) {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +147,7 @@ func out(cmd *cobra.Command) io.Writer { return cmd.OutOrStdout() }
 
 // dataPath names something in the gate's directory.
 func (a *app) dataPath(name string) string {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return name
 	}

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/daemon"
@@ -13,8 +17,8 @@ import (
 )
 
 func newUp(a *app) *cobra.Command {
-	var listen, dsn, node, policyFile, isolation, issuer string
-	var verbose bool
+	var listen, dsn, node, policyFile, isolation, socket, issuer string
+	var verbose, again bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the gate: console, API, MCP endpoint and hook socket",
@@ -30,6 +34,12 @@ The first time, on a terminal, it shows a link with which you become the first a
 			if err != nil {
 				return err
 			}
+			last := lastUp{Listen: listen, Database: dsn, Node: node, Policy: policyFile, Isolation: isolation, Issuer: issuer}
+			if again {
+				if err := last.read(p); err != nil {
+					return err
+				}
+			}
 			level := slog.LevelInfo
 			if verbose {
 				level = slog.LevelDebug
@@ -40,10 +50,13 @@ The first time, on a terminal, it shows a link with which you become the first a
 				defer tty.Close()
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
-				Place: p, Listen: listen, Database: dsn, Node: node, PolicyFile: policyFile, Isolation: isolation, Issuer: issuer,
+				Place: p, Socket: socket, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation, Issuer: last.Issuer,
 				Version: buildVersion(), Log: log, Terminal: writer(tty),
 				Ready: func(url string) {
-					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, p.Socket(), p.Home)
+					if err := last.write(p); err != nil {
+						log.Warn("how the gate was started could not be noted; `up --again` will not know", "error", err)
+					}
+					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, cmp.Or(socket, p.Socket()), p.Home)
 				},
 			})
 		},
@@ -51,11 +64,13 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:7878", "address of the console and the API")
 	f.StringVar(&dsn, "database", os.Getenv("GATEHOUSE_DATABASE"), "postgres:// URL to use instead of the embedded SQLite")
+	f.StringVar(&socket, "socket", "", "unix socket for everyone on this machine (default: one in the data directory, for its owner alone)")
 	f.StringVar(&node, "node", "", "name of this node among those that share a database")
 	f.StringVar(&policyFile, "policy", "", "policy file (default policy.toml in the data directory)")
 	f.StringVar(&isolation, "isolation", "", "what the agents run in, as you state it: none, container or vm")
 	f.StringVar(&issuer, "issuer", "", "OpenID Connect issuer whose tokens for /mcp are taken, besides the gate's own")
 	f.BoolVar(&verbose, "verbose", false, "log more")
+	f.BoolVar(&again, "again", false, "start it as it was started last; what a hook does when the gate is away")
 	return cmd
 }
 
@@ -75,4 +90,41 @@ func writer(f *os.File) io.Writer {
 		return nil
 	}
 	return f
+}
+
+// lastUp is how the gate was started last, for whoever starts it again.
+type lastUp struct {
+	Listen    string `json:"listen"`
+	Database  string `json:"database,omitzero"`
+	Node      string `json:"node,omitzero"`
+	Policy    string `json:"policy,omitzero"`
+	Isolation string `json:"isolation,omitzero"`
+	Issuer    string `json:"issuer,omitzero"`
+}
+
+// read takes over what was noted. Where nothing was, the flags stand.
+func (l *lastUp) read(p place.Place) error {
+	text, err := os.ReadFile(p.LastUp())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, l)
+}
+
+// write notes how the gate was started, with absolute paths: the next start is
+// made from elsewhere.
+func (l *lastUp) write(p place.Place) (err error) {
+	if l.Policy != "" {
+		if l.Policy, err = filepath.Abs(l.Policy); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.LastUp(), text, 0o600)
 }

@@ -5,10 +5,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
@@ -24,6 +27,8 @@ type Rulebook interface {
 	// TrustProject takes a project's file as it is on disk, inside the
 	// transaction.
 	TrustProject(tx *store.Tx, path, by string) (call.Digest, error)
+	// Propose prepares a rule that lets a call through without asking.
+	Propose(c *call.Call, f *facts.Facts, scopes []call.Need, by, comment string) (*Proposal, error)
 	// Adopted is called when the transaction is durable.
 	Adopted(ctx context.Context) error
 }
@@ -38,6 +43,10 @@ type Options struct {
 	Rules    Rulebook
 	// Upstreams are the MCP servers behind the gate.
 	Upstreams *upstream.Registry
+	// Elements keeps which elements are in force.
+	Elements *activation.Keeper
+	// Restore holds what calls were about to change.
+	Restore *restore.Store
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.
@@ -71,6 +80,7 @@ type Act struct {
 type Desk struct {
 	opts    Options
 	changes *Changes
+	shown   showings
 
 	mu    sync.Mutex
 	first *firstLink // until the first approver is enrolled

@@ -15,7 +15,13 @@ type Actor struct {
 	Approver string
 	// Channel is console, terminal or api.
 	Channel string
+	// Cookie is what a console came in with, Credential what the person gave
+	// besides it for an act that a cookie alone is not enough for.
+	Cookie, Credential string
 }
+
+// consoleChannel is the channel of people who came in with a cookie.
+const consoleChannel = "console"
 
 // Request is one question as a person sees it. Nothing in it is masked or
 // shortened while it waits.
@@ -49,16 +55,23 @@ type Request struct {
 
 // Facts is what the gate found out about a call, for the person to see.
 type Facts struct {
-	Words        string          `json:"words,omitzero"`
-	Class        string          `json:"class,omitzero"`
-	Needs        []call.Need     `json:"needs,omitzero"`
-	Risk         int             `json:"risk"`
-	Irreversible bool            `json:"irreversible,omitzero"`
-	TakesCode    bool            `json:"takes_code,omitzero"`
-	Outside      bool            `json:"outside,omitzero"`
-	Uncommitted  []string        `json:"uncommitted,omitzero"`
-	Observed     []call.Evidence `json:"observed,omitzero"`
-	Findings     []call.Evidence `json:"findings,omitzero"`
+	Words        string      `json:"words,omitzero"`
+	Class        string      `json:"class,omitzero"`
+	Needs        []call.Need `json:"needs,omitzero"`
+	Risk         int         `json:"risk"`
+	Irreversible bool        `json:"irreversible,omitzero"`
+	TakesCode    bool        `json:"takes_code,omitzero"`
+	Outside      bool        `json:"outside,omitzero"`
+	Uncommitted  []string    `json:"uncommitted,omitzero"`
+	Destroys     []string    `json:"destroys,omitzero"`
+	// Kept says that what the call changes is kept in a restore point first;
+	// NotKept is what of it is not, and why.
+	Kept    bool     `json:"kept,omitzero"`
+	NotKept []string `json:"not_kept,omitzero"`
+	// Loosens says what a change of policy would loosen.
+	Loosens  []string        `json:"loosens,omitzero"`
+	Observed []call.Evidence `json:"observed,omitzero"`
+	Findings []call.Evidence `json:"findings,omitzero"`
 }
 
 // Approval is a person's yes.
@@ -66,7 +79,8 @@ type Approval struct {
 	// Shown is the digest that was on screen.
 	Shown call.Digest
 	// ShownAt is when the page was made; what was on screen for under a
-	// second cannot be approved.
+	// second cannot be approved. Zero where there is no page: then the approval
+	// waits until the second is over.
 	ShownAt time.Time
 	// Offer is the index of the offer that was taken; 0 is once.
 	Offer int

@@ -82,26 +82,31 @@ func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
 	return &DecideResponse{
 		Level: d.Level, Why: d.Why(), Votes: slices.Collect(d.Votes()), Conflicts: d.Conflicts(), Requires: d.Requires,
 		Digest: d.Digest, World: d.World, Policy: d.Policy, Pinned: d.Pinned,
-		Class: f.Class, Risk: f.Risk, Words: f.Words,
+		Class: f.Class, Risk: f.Risk, Words: f.Words, Uncommitted: f.Uncommitted, Destroys: f.Destroys,
 	}
 }
 
-func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*CallResponse, error) {
+func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*callAnswer, error) {
 	built, err := s.build(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
-	out := &CallResponse{
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Ask: in.Ask, Budget: in.Budget})
+	return newCallAnswer(built, ans), nil
+}
+
+// newCallAnswer writes an answer.
+func newCallAnswer(built *call.Call, ans *gate.Answer) *callAnswer {
+	out := &callAnswer{Votes: votes{&ans.Decision}, CallResponse: CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
-		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
-		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
-	}
+		Request: ans.Request, Expires: ans.Expires, Final: ans.Final, Restore: ans.Restore, Budget: ans.Budget,
+		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires, Lasting: ans.Lasting,
+	}}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args
 	}
-	return out, nil
+	return out
 }
 
 func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *OutcomeRequest) (*none, error) {
@@ -109,7 +114,7 @@ func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.opts.Gate.Finish(ctx, req.PathValue("id"), p, in.Outcome, in.Detail)
+	return nil, s.opts.Gate.End(ctx, req.PathValue("id"), p, gate.End{Outcome: in.Outcome, Detail: in.Detail, Refusals: in.Refusals})
 }
 
 // principal is the caller in a session of its own.
@@ -127,7 +132,18 @@ func (s *Server) requestStatus(ctx context.Context, c *caller, req *http.Request
 	if err != nil {
 		return nil, err
 	}
-	return &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text}, nil
+	out := &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text, EditedTo: st.EditedTo}
+	if st.EditedTo == "" {
+		return out, nil
+	}
+	edited, err := s.opts.Gate.Request(ctx, c.agent, st.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	if edited.State == "approved" && edited.Call != nil {
+		out.EditedArgs = edited.Call.Args
+	}
+	return out, nil
 }
 
 func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
@@ -135,7 +151,7 @@ func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *
 }
 
 func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
-	ask := SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Surface: c.surface}
+	ask := SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Policy: in.Policy, Surface: c.surface}
 	if _, err := c.own(NewSession); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ type SessionAsk struct {
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
+	Policy    string // of a new session, "" for none
 	Surface   string
 }
 
@@ -64,6 +65,8 @@ type Options struct {
 	// MCPMetadata tells clients of the MCP endpoint how to get a token.
 	MCPMetadata http.Handler
 	Metrics     http.Handler
+	// Hook answers the events of agents' hooks; nil refuses them.
+	Hook func(context.Context, *HookEvent) HookReply
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
 	Log   *slog.Logger

@@ -38,6 +38,10 @@ type CallRequest struct {
 	Note string `json:"note,omitzero"`
 	// Parent is the call this one is nested in.
 	Parent string `json:"parent,omitzero"`
+	// Ask has a person asked whatever the policy says.
+	Ask bool `json:"ask,omitzero"`
+	// Budget is the plan's budget that the call may draw from.
+	Budget string `json:"budget,omitzero"`
 	// WaitMS is how long to wait for a person, in milliseconds.
 	WaitMS int `json:"wait_ms,omitzero"`
 }
@@ -56,6 +60,10 @@ type DecideResponse struct {
 	Class     string           `json:"class,omitzero"`
 	Risk      int              `json:"risk"`
 	Words     string           `json:"words,omitzero"`
+	// Uncommitted is work that the call touches and that is saved nowhere
+	// else; Destroys is what of it would be gone.
+	Uncommitted []string `json:"uncommitted,omitzero"`
+	Destroys    []string `json:"destroys,omitzero"`
 }
 
 // CallResponse is the answer to a submitted call.
@@ -64,25 +72,52 @@ type CallResponse struct {
 	Verdict gate.Verdict `json:"verdict"`
 	Message string       `json:"message"`
 	// Level, Digest and Votes are the decision.
-	Level    call.Level     `json:"level"`
-	Digest   call.Digest    `json:"digest"`
-	Votes    []call.Vote    `json:"votes"`
-	Request  string         `json:"request,omitzero"`
-	Expires  time.Time      `json:"expires,omitzero"`
-	Final    bool           `json:"final,omitzero"`
-	Observed bool           `json:"observed,omitzero"`
-	Session  string         `json:"session,omitzero"`
-	Edited   jsontext.Value `json:"edited_args,omitzero"`
+	Level    call.Level  `json:"level"`
+	Digest   call.Digest `json:"digest"`
+	Votes    []call.Vote `json:"votes"`
+	Request  string      `json:"request,omitzero"`
+	Expires  time.Time   `json:"expires,omitzero"`
+	Final    bool        `json:"final,omitzero"`
+	Observed bool        `json:"observed,omitzero"`
+	Session  string      `json:"session,omitzero"`
+	// Budget is what the calls of a plan may draw from, if anything in it asks.
+	Budget *grant.Budget `json:"budget,omitzero"`
+	// Restore is the restore point that holds what the call changes.
+	Restore string         `json:"restore,omitzero"`
+	Edited  jsontext.Value `json:"edited_args,omitzero"`
 	// Requires are the guarantees that the effect must hold to.
 	Requires []call.Guarantee `json:"requires,omitzero"`
+	// Lasting says that the same call would be let through again without a
+	// person: by policy, or for the rest of the session.
+	Lasting bool `json:"lasting,omitzero"`
+}
+
+// callAnswer is a CallResponse on its way out. Its votes are copied from what
+// was written in advance, where the same was said of other calls.
+type callAnswer struct {
+	CallResponse
+	Votes votes `json:"votes"`
+}
+
+type votes struct{ of *call.Decision }
+
+// MarshalJSONTo writes the votes as a list.
+func (v votes) MarshalJSONTo(enc *jsontext.Encoder) error {
+	text, err := v.of.AppendVotes(make([]byte, 0, 2<<10))
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(text)
 }
 
 // OutcomeRequest reports how a started call ended.
 type OutcomeRequest struct {
 	Outcome gate.Outcome `json:"outcome"`
 	Detail  string       `json:"detail,omitzero"`
-	Session string       `json:"session,omitzero"`
-	Path    string       `json:"path,omitzero"`
+	// Refusals are what the sandbox of a run did not let through.
+	Refusals []gate.Refusal `json:"refusals,omitzero"`
+	Session  string         `json:"session,omitzero"`
+	Path     string         `json:"path,omitzero"`
 }
 
 // RequestStatus is what an agent may know about its own request: how far it
@@ -92,6 +127,11 @@ type RequestStatus struct {
 	State   string    `json:"state"`
 	Expires time.Time `json:"expires"`
 	Text    string    `json:"text,omitzero"`
+	// EditedTo is the request of the call that a person put in place of this
+	// one, EditedArgs its arguments once it is approved. They run when the
+	// original call is repeated: the answer to that is the verdict, once.
+	EditedTo   string         `json:"edited_to,omitzero"`
+	EditedArgs jsontext.Value `json:"edited_args,omitzero"`
 }
 
 // SessionRequest opens a session.
@@ -99,6 +139,9 @@ type SessionRequest struct {
 	Workspace string `json:"workspace,omitzero"`
 	// Token asks for a token that is good for this session alone.
 	Token bool `json:"token,omitzero"`
+	// Policy is a policy in TOML for this session alone. It tightens what is in
+	// force and loosens nothing.
+	Policy string `json:"policy,omitzero"`
 }
 
 // SessionResponse names a session.
@@ -219,7 +262,10 @@ type Health struct {
 	Version string `json:"version"`
 	// Posture is held if the asking process cannot reach the gate's own files,
 	// else advisory.
-	Posture  string   `json:"posture"`
-	Enrolled bool     `json:"enrolled"`
-	Problems []string `json:"problems,omitzero"`
+	Posture  string `json:"posture"`
+	Enrolled bool   `json:"enrolled"`
+	// Addresses are where the gate listens, for launchers that keep what they
+	// confine from them.
+	Addresses []string `json:"addresses,omitzero"`
+	Problems  []string `json:"problems,omitzero"`
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -22,6 +23,11 @@ const (
 	OpWebSearch  = "web.search"
 	OpTask       = "agent.task"
 	OpNote       = "agent.note"
+	OpPlan       = "agent.plan"
+	// OpRun is a command in a sandbox of the gate's, OpConnect a connection
+	// that it wants and that was not declared.
+	OpRun     = "run"
+	OpConnect = "net.connect"
 )
 
 // hostTools folds the tool names of agents' hosts into canonical operations.
@@ -30,19 +36,25 @@ var hostTools = map[string]string{
 	"Bash": OpShell, "bash": OpShell, "shell": OpShell, "Shell": OpShell, "local_shell": OpShell,
 	"run_shell_command": OpShell, "exec_command": OpShell, "command_execution": OpShell, "execute_bash": OpShell,
 	"run_terminal_command": OpShell, "run_terminal_cmd": OpShell, "run_in_terminal": OpShell, "terminal": OpShell,
-	"write_stdin": OpInput, "send_to_terminal": OpInput,
+	"write_stdin": OpInput, "send_to_terminal": OpInput, "write_bash": OpInput,
 	"Read": OpFileRead, "read_file": OpFileRead, "view": OpFileRead, "ReadFile": OpFileRead, "read": OpFileRead, "view_file": OpFileRead,
 	"Grep": OpFileSearch, "Glob": OpFileSearch, "LS": OpFileSearch, "grep": OpFileSearch, "glob": OpFileSearch,
 	"list_directory": OpFileSearch, "search_file_content": OpFileSearch, "list_dir": OpFileSearch, "grep_search": OpFileSearch, "file_search": OpFileSearch,
 	"Write": OpFileWrite, "write_file": OpFileWrite, "create_file": OpFileWrite, "write": OpFileWrite,
 	"Edit": OpFileEdit, "MultiEdit": OpFileEdit, "NotebookEdit": OpFileEdit, "replace": OpFileEdit, "edit_file": OpFileEdit,
-	"search_replace": OpFileEdit, "str_replace": OpFileEdit, "insert": OpFileEdit,
+	"search_replace": OpFileEdit, "str_replace": OpFileEdit, "insert": OpFileEdit, "StrReplace": OpFileEdit,
+	"replace_string_in_file": OpFileEdit, "multi_replace_string_in_file": OpFileEdit, "insert_edit_into_file": OpFileEdit,
 	"apply_patch": OpPatch,
-	"WebFetch":    OpWebFetch, "web_fetch": OpWebFetch, "fetch": OpWebFetch,
+	"WebFetch":    OpWebFetch, "web_fetch": OpWebFetch, "fetch": OpWebFetch, "fetch_webpage": OpWebFetch,
 	"WebSearch": OpWebSearch, "web_search": OpWebSearch, "google_web_search": OpWebSearch,
-	"Task": OpTask, "Agent": OpTask, "task": OpTask,
+	"Task": OpTask, "Agent": OpTask, "task": OpTask, "spawn_subagent": OpTask, "invoke_agent": OpTask, "runSubagent": OpTask,
 	"TodoWrite": OpNote, "TodoRead": OpNote, "update_plan": OpNote, "write_todos": OpNote, "TaskCreate": OpNote, "TaskUpdate": OpNote,
 	"TaskGet": OpNote, "TaskList": OpNote, "AskUserQuestion": OpNote, "EnterPlanMode": OpNote, "ExitPlanMode": OpNote, "think": OpNote,
+	"todo_write": OpNote, "enter_plan_mode": OpNote, "exit_plan_mode": OpNote, "ask_user_question": OpNote, "update_topic": OpNote,
+	"manage_todo_list": OpNote, "update_todo": OpNote, "report_intent": OpNote,
+	// What a command that was let through earlier has printed since.
+	"BashOutput": OpNote, "TaskOutput": OpNote, "read_bash": OpNote, "get_command_or_subagent_output": OpNote,
+	"list_background_processes": OpNote, "read_background_output": OpNote,
 }
 
 // FoldTool returns the canonical operation that a host's tool is called by, or
@@ -61,6 +73,16 @@ func HostTools() iter.Seq2[string, string] { return maps.All(hostTools) }
 // at every try. They move to the note, so that a retry matches its approval.
 var noteFields = map[string][]string{
 	OpShell: {"description", "justification"},
+}
+
+// NoteFields lists the names of arguments without effect.
+func NoteFields() []string {
+	var names []string
+	for _, fields := range noteFields {
+		names = append(names, fields...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // foldHostTool gives an external call its canonical operation.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 )
 
 // Desk is what the console reads from and acts through. An error whose chain
@@ -21,6 +23,9 @@ type Desk interface {
 	// Approve lets the call of a request go ahead. Deny refuses it, Respond
 	// refuses it with an answer in words, Edit makes a new request of it.
 	Approve(ctx context.Context, a admin.Actor, id string, yes admin.Approval) error
+	// ApproveForGood approves and proposes a rule, so that the same is never
+	// asked again.
+	ApproveForGood(ctx context.Context, a admin.Actor, id string, yes admin.Approval) (*admin.Proposal, error)
 	Deny(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
 	Respond(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
 	Edit(ctx context.Context, a admin.Actor, id string, shown call.Digest, args []byte) (newID string, err error)
@@ -46,6 +51,11 @@ type Desk interface {
 	Upstreams(ctx context.Context) ([]admin.Upstream, error)
 	Differences(ctx context.Context, name string) (admin.Differences, error)
 	AcceptUpstream(ctx context.Context, a admin.Actor, name, tool, digest string) error
+	// Elements tells which elements are in force; AcceptElement takes a change
+	// of one's file that loosens, ReleaseElement takes one out of force.
+	Elements(ctx context.Context) (admin.Elements, error)
+	AcceptElement(ctx context.Context, a admin.Actor, s activation.Staged, code string) error
+	ReleaseElement(ctx context.Context, a admin.Actor, agent, workspace, id, code string) error
 	Approvers(ctx context.Context) ([]admin.Approver, error)
 	Agents(ctx context.Context) ([]admin.Agent, error)
 	// BeginTOTP makes a secret, which counts once ConfirmTOTP saw a code made
@@ -61,6 +71,12 @@ type Desk interface {
 	SignIn(ctx context.Context, token, remote string) (cookie, approver string, expires time.Time, err error)
 	CheckCookie(ctx context.Context, cookie string) (approver string, err error)
 	SignOut(ctx context.Context, cookie string) error
+
+	// RestorePoints lists what can be put back; RestorePoint compares one point
+	// with what is there now.
+	RestorePoints(ctx context.Context) (list []admin.RestorePoint, problems []string, err error)
+	RestorePoint(ctx context.Context, id string) (*admin.RestorePoint, error)
+	ApplyRestore(ctx context.Context, a admin.Actor, id string, how restore.Apply) (*admin.Restored, error)
 
 	// Changed returns a channel that is closed when something may have
 	// changed; ask again for the next change.

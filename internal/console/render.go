@@ -57,6 +57,7 @@ func (c *Console) funcs() template.FuncMap {
 	return template.FuncMap{
 		"asset":    func(name string) string { return "/assets/" + name + "?v=" + c.assets[name].version },
 		"vis":      visibleLine,
+		"visText":  func(s string) template.HTML { html, _, _ := visibleText(s); return html },
 		"tone":     tone,
 		"levelIs":  levelWords,
 		"full":     func(t time.Time) string { return t.In(c.zone).Format("2 Jan 2006, 15:04:05 MST") },

@@ -92,6 +92,12 @@ func (v *requestView) SessionOffers() map[int]grant.Offer {
 	return offers
 }
 
+// Lasting reports whether a rule might let such calls through: rules reach
+// what tools do, can be undone and destroys nothing.
+func (v *requestView) Lasting() bool {
+	return v.Call != nil && v.Call.Kind == call.External && !v.Pinned && !v.Facts.Irreversible && len(v.Facts.Destroys) == 0
+}
+
 // view prepares a request for showing.
 func (c *Console) view(r *admin.Request) *requestView {
 	v := &requestView{Request: *r, Title: r.ID, Token: c.keys.shown(r.ID, r.Digest, time.Now())}

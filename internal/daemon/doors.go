@@ -13,6 +13,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -24,6 +25,7 @@ type doors struct {
 	desk     *admin.Desk
 	keys     *keyring.Keyring
 	issuer   *issuer // nil where no other's tokens are taken
+	book     *rulebook.Book
 
 	known memo[string, knownAgent] // by token
 	in    memo[insideKey, string]  // sessions of callers
@@ -174,10 +176,14 @@ func (d *doors) open(ctx context.Context, ask api.SessionAsk, peer session.Peer)
 	}
 	err = d.store.Write(ctx, func(tx *store.Tx) error {
 		s, _, err := d.sessions.Open(tx, o)
-		if err == nil {
-			id = s.ID
+		if err != nil {
+			return err
 		}
-		return err
+		id = s.ID
+		if ask.Policy == "" {
+			return nil
+		}
+		return d.book.SetSession(tx, id, ask.Policy)
 	})
 	return id, err
 }
@@ -188,5 +194,5 @@ func (d *doors) EndSession(ctx context.Context, ask api.SessionAsk) error {
 	if err != nil {
 		return err
 	}
-	return admin.PublicError(d.store.Write(ctx, func(tx *store.Tx) error { return d.sessions.End(tx, id, ask.Agent) }))
+	return d.desk.EndSession(ctx, admin.Actor{Approver: ask.Agent, Channel: ask.Surface}, id)
 }

@@ -4,41 +4,20 @@ import (
 	"context"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
-// forgetful adds to the native operations the one that forgets a credential:
-// it belongs to the upstreams, which the operations know nothing of.
-type forgetful struct {
-	mcp.Effect
-	upstreams *upstreams
-}
+// github is the upstream whose credential clear_github_auth forgets.
+const github = "github"
 
-const (
-	clearGitHub = "clear_github_auth"
-	// github is the upstream whose credential it forgets.
-	github = "github"
-)
-
-// Serves says whether an operation is performed here.
-func (f forgetful) Serves(operation string) bool {
-	return operation == clearGitHub || f.Effect.Serves(operation)
-}
-
-// Run performs the operation of a call that was let through.
-func (f forgetful) Run(ctx context.Context, c *call.Call) (any, error) {
-	if c.Operation != clearGitHub {
-		return f.Effect.Run(ctx, c)
-	}
-	var cleared bool
-	err := f.upstreams.store.Write(ctx, func(tx *store.Tx) (err error) {
-		if cleared, err = f.upstreams.registry.ClearCredential(tx, github, c.Principal.Agent); err != nil {
+// forgetGitHub forgets an agent's credential for GitHub.
+func (u *upstreams) forgetGitHub(ctx context.Context, agent string) (had bool, err error) {
+	err = u.store.Write(ctx, func(tx *store.Tx) (err error) {
+		if had, err = u.registry.ClearCredential(tx, github, agent); err != nil {
 			return err
 		}
-		return f.upstreams.record(tx, admin.Act{Name: "upstream.credential.clear", By: c.Principal.Agent, Channel: "mcp", Subject: github, Detail: map[string]bool{"was_there": cleared}})
+		return u.record(tx, admin.Act{Name: "upstream.credential.clear", By: agent, Channel: "mcp", Subject: github, Detail: map[string]bool{"was_there": had}})
 	})
-	f.upstreams.changes.Add(1)
-	return map[string]any{"upstream": github, "cleared": cleared}, err
+	u.changes.Add(1)
+	return had, admin.PublicError(err)
 }

@@ -2,9 +2,11 @@ package daemon
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -29,8 +31,8 @@ type state struct {
 	record   *recorder
 
 	mu      sync.Mutex
-	last    map[string]policy.Switches // the switches an agent met last
-	failing string                     // why the last call could not be recorded, "" if it was
+	last    map[lastKey]gate.Standing // what an agent's session met last
+	failing string                    // why the last call could not be recorded, "" if it was
 }
 
 // Standing returns what was last read. The transaction reads it again, and
@@ -38,8 +40,11 @@ type state struct {
 func (s *state) Standing(_ context.Context, c *call.Call) (gate.Standing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return gate.Standing{Switches: s.last[c.Principal.Agent]}, nil
+	return s.last[lastKey{c.Principal.Agent, c.Principal.Session}], nil
 }
+
+// lastKey is a session of an agent.
+type lastKey struct{ agent, session string }
 
 // Current reads where the principal stands from the database.
 func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
@@ -50,13 +55,13 @@ func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, e
 	return out, admin.PublicError(err)
 }
 
-func (s *state) remember(agent string, sw policy.Switches) {
+func (s *state) remember(p call.Principal, st gate.Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.last) > 10_000 {
 		clear(s.last)
 	}
-	s.last[agent] = sw
+	s.last[lastKey{p.Agent, p.Session}] = st
 }
 
 // Commit runs one transaction and returns when it is durable.
@@ -151,17 +156,20 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	if err != nil {
 		return gate.Standing{}, err
 	}
-	out := gate.Standing{Policy: st.Policy}
+	out := gate.Standing{Policy: st.Policy, Elements: st.Elements}
 	switch {
 	case st.Kill:
 		out.Switches.Kill = st.Why
 	case st.Danger:
 		out.Switches.Danger = st.Why
 	}
+	if st.Session != nil && st.Session.Mode == session.Plan {
+		out.Switches.Plan = true
+	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"
 	}
-	t.s.remember(c.Principal.Agent, out.Switches)
+	t.s.remember(c.Principal, out)
 	return out, nil
 }
 
@@ -172,6 +180,38 @@ func (t *tx) Grants(p call.Principal) ([]grant.Grant, error) { return t.s.desk.G
 func (t *tx) Consume(id string) error {
 	_, err := t.s.desk.Consume(t.Tx, id)
 	return err
+}
+
+// Edited returns the request of the call that a person put in place of this
+// one, while it waits or its approval has not been used.
+func (t *tx) Edited(p call.Principal, d *call.Decision) (*gate.RequestState, error) {
+	original, err := t.s.desk.Latest(t.Tx, p, d.Digest, d.World, d.Policy)
+	if errors.Is(err, approval.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil || original.State != approval.Edited {
+		return nil, err
+	}
+	next, err := t.s.desk.Get(t.Tx, original.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	switch next.State {
+	case approval.Pending:
+	case approval.Approved:
+		grants, err := t.s.desk.Grants(t.Tx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(grants, func(g grant.Grant) bool { return g.Request == next.ID }) {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	out := requestState(next)
+	out.Call, err = t.s.editedCall(t.Tx, next)
+	return &out, err
 }
 
 // File puts a request before people.
@@ -189,7 +229,9 @@ func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
 }
 
 func (s *state) file(t *store.Tx, r *gate.Request) (got *approval.Request, joined bool, err error) {
-	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
+	shown := admin.NewView(r.Call, r.Decision, r.Facts)
+	shown.Facts.Kept, shown.Facts.NotKept = len(r.Facts.Touches) > 0, r.NotKept
+	view, err := json.Marshal(shown)
 	if err != nil {
 		return nil, false, err
 	}
@@ -207,15 +249,60 @@ func (t *tx) Withdraw(id string) error {
 	return err
 }
 
-// Open notes that a call has started.
-func (t *tx) Open(c *call.Call) error {
+// Open notes that a call has started, and what its effect must show.
+func (t *tx) Open(c *call.Call, requires []call.Guarantee) error {
 	now, err := t.Now()
 	if err != nil {
 		return err
 	}
-	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now))
+	must := []byte("[]")
+	if len(requires) > 0 {
+		if must, err = json.Marshal(requires); err != nil {
+			return err
+		}
+	}
+	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started, effect, requires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c), string(must))
 	return err
+}
+
+// effect is kept of calls whose start is shown; hashing all of them would be
+// for nothing.
+func (t *tx) effect(c *call.Call) string {
+	if c.Operation != call.OpRun {
+		return ""
+	}
+	return c.Effect().String()
+}
+
+// Show notes that an open call has shown what holds its effect.
+func (t *tx) Show(id string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error) {
+	n, err := t.Exec(`UPDATE open_call SET shown = 1 WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 AND shown = 0 AND effect <> ''`,
+		id, p.Agent, p.Session, p.Path)
+	if err == nil && n == 0 {
+		err = notOpen{id}
+	}
+	if err != nil {
+		return effect, nil, err
+	}
+	var hash, must string
+	if err := t.QueryRow(`SELECT effect, requires FROM open_call WHERE id = $1`, id).Scan(&hash, &must); err != nil {
+		return effect, nil, err
+	}
+	err = errors.Join(effect.UnmarshalText([]byte(hash)), json.Unmarshal([]byte(must), &requires))
+	return effect, requires, err
+}
+
+// Opener returns whose an open call is.
+func (s *state) Opener(ctx context.Context, id string) (p call.Principal, err error) {
+	err = s.store.Read(ctx, func(t *store.Tx) error {
+		err := t.QueryRow(`SELECT agent, session, path FROM open_call WHERE id = $1`, id).Scan(&p.Agent, &p.Session, &p.Path)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notOpen{id}
+		}
+		return err
+	})
+	return p, admin.PublicError(err)
 }
 
 // notOpen refuses an outcome for a call that is not the caller's to close.
@@ -229,9 +316,14 @@ func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
 func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
-	n, err := t.Exec(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4`, id, p.Agent, p.Session, p.Path)
-	if err == nil && n == 0 {
+	var operation string
+	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation`,
+		id, p.Agent, p.Session, p.Path).Scan(&operation)
+	if errors.Is(err, sql.ErrNoRows) {
 		return notOpen{id}
+	}
+	if err == nil && operation == call.OpPlan {
+		err = t.s.desk.EndBudgets(t.Tx, id)
 	}
 	return err
 }

@@ -33,10 +33,12 @@ func (x *extractor) command(strs []String) {
 	f.Class, f.Irreversible = a.Class.String(), a.Irreversible()
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.
+	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
+		f.Simple = append(f.Simple, simple(c))
 		if c.Resolved != "" {
 			x.look(c.Resolved)
 		}
@@ -80,6 +82,7 @@ func commandText(strs []String) (text, where string, ok bool) {
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {
+	x.loses(c, e)
 	switch e.Kind {
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
@@ -125,6 +128,7 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 	case e.Path.Scope == shell.ScopeNull || e.Path.Scope == shell.ScopeRemote:
 		return
 	case !e.Path.Known || e.Path.Value == "":
+		x.loss.writesBlind = x.loss.writesBlind || c != call.FSRead
 		if c != call.FSRead || e.Secret {
 			x.need(c, "", at)
 		}

@@ -19,8 +19,7 @@ type extractor struct {
 	root  string // the workspace
 	facts *Facts
 	seen  observed
-	// changed are the paths that the call writes or deletes.
-	changed []string
+	loss  loss
 }
 
 // Extract describes a normalised call. A nil world judges the words alone.
@@ -46,7 +45,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 		}
 	}
 	if w != nil {
-		x.facts.Uncommitted = w.Uncommitted(x.changed)
+		x.unsaved()
 		for _, file := range w.Read() {
 			x.look(file)
 		}
@@ -74,6 +73,10 @@ func (x *extractor) external(strs []String) {
 	case call.OpWebSearch:
 		x.need(call.NetEgress, "web search", call.Evidence{Where: "operation", Text: x.call.Operation})
 		x.facts.Words = "searches the web"
+	case call.OpRun:
+		x.run()
+	case call.OpConnect:
+		x.connect()
 	case call.OpNote:
 		x.facts.Class, x.facts.Words = "safe", "keeps notes for itself"
 	case call.OpTask:
@@ -189,9 +192,7 @@ func (x *extractor) path(c call.Capability, s String) string {
 func (x *extractor) place(c call.Capability, real string, evidence call.Evidence) string {
 	x.look(real)
 	x.guard(real, c != call.FSRead, evidence)
-	if c == call.FSWrite || c == call.FSDelete {
-		x.changed = append(x.changed, real)
-	}
+	x.changes(c, real)
 	scope, inside := x.scope(real)
 	x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}})
 	if sensitive(real, x.base.Home) {

@@ -49,6 +49,11 @@ type Facts struct {
 	Class string
 	// Commands is the canonical text of each simple command.
 	Commands []string
+	// Simple is what each of them comes to once the shell has read it.
+	Simple []Simple
+	// Partial says that not all of the command could be read: it is too long,
+	// or does not parse.
+	Partial bool
 	// Risk runs from 0 to 100, with what it rests on.
 	Risk         int
 	RiskEvidence []call.Evidence
@@ -57,16 +62,27 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
+	// Confined says that a sandbox of the gate's is to hold the effect to the
+	// needs; without it the call must not start.
+	Confined bool
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.
 	Self []call.Evidence
 	// ToolViolations lists what goes beyond the tool's declared policy.
 	ToolViolations []call.Evidence
-	// Uncommitted lists work that the call touches and nobody has saved.
+	// Uncommitted lists work that the call touches and that is saved nowhere
+	// else; Destroys is what of it would be gone afterwards.
 	Uncommitted []string
+	Destroys    []string
+	// Touches are the real paths that the call writes or deletes, each with
+	// all below it; TouchesMore says that these may not be all.
+	Touches     []string
+	TouchesMore bool
 	// Change is what a native call does to policy.
 	Change Change
+	// Loosens says in which ways it would loosen what is in force.
+	Loosens []string
 	// World identifies what was observed of the machine.
 	World call.Digest
 	// Observed lists what the world digest covers, in words.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 )
 
 // Verdict is the answer to a call. The zero value denies.
@@ -66,7 +67,7 @@ func (o Outcome) Valid() bool {
 // Event is one entry for the log. The sections that an event does not have
 // are nil.
 type Event struct {
-	// Kind is call or outcome.
+	// Kind is call, receipt, restore, budget or outcome.
 	Kind string
 	// Call is whose event it is; an outcome has only its id and principal.
 	Call *call.Call
@@ -78,6 +79,8 @@ type Event struct {
 	Verdict   *Ruling
 	Start     *Start
 	Outcome   *End
+	Restore   *Kept
+	Budget    *grant.Budget
 }
 
 // Ruling is the section of an event that says how the call was answered.
@@ -86,11 +89,13 @@ type Ruling struct {
 	// By is who decided: "policy", or the approvers whose grants were used.
 	By []string `json:"by"`
 	// Channel is where: "policy", "console", "terminal" …
-	Channel  []string `json:"channel"`
-	Grants   []string `json:"grants,omitzero"`
-	Request  string   `json:"request,omitzero"`
-	Reason   string   `json:"reason"`
-	Observed bool     `json:"observed,omitzero"`
+	Channel []string `json:"channel"`
+	Grants  []string `json:"grants,omitzero"`
+	// Budget is the budget that was drawn from.
+	Budget   string `json:"budget,omitzero"`
+	Request  string `json:"request,omitzero"`
+	Reason   string `json:"reason"`
+	Observed bool   `json:"observed,omitzero"`
 }
 
 // Start is the section that says that the effect may begin.
@@ -99,12 +104,28 @@ type Start struct {
 	Runs string `json:"runs"`
 	// Guarantees are what the effect must hold to.
 	Guarantees []call.Guarantee `json:"guarantees,omitzero"`
+	// Backend and Shown are what a launcher says holds it, and what it proved.
+	Backend string   `json:"backend,omitzero"`
+	Shown   []string `json:"shown,omitzero"`
 }
 
 // End is the section that says how the effect ended.
 type End struct {
 	Outcome Outcome `json:"outcome"`
 	Detail  string  `json:"detail,omitzero"`
+	// Refusals are what the sandbox of a run did not let through.
+	Refusals []Refusal `json:"refusals,omitzero"`
+}
+
+// Refusal is one thing a confined command was not allowed, as whoever refused
+// it tells.
+type Refusal struct {
+	// Kind is host, syscall, path or limit.
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Program string `json:"program,omitzero"`
+	Reason  string `json:"reason,omitzero"`
+	Count   int    `json:"count"`
 }
 
 // Answer is what the surface hears about a call.
@@ -123,4 +144,14 @@ type Answer struct {
 	Edited *call.Call `json:"edited,omitzero"`
 	// Observed says that only observe mode let the call through.
 	Observed bool `json:"observed,omitzero"`
+	// Restore is the restore point that holds what the call changes.
+	Restore string `json:"restore,omitzero"`
+	// Budget is what a plan that goes ahead may spend.
+	Budget *grant.Budget `json:"budget,omitzero"`
+	// Lasting says that the same call would be let through again without a
+	// person: by policy, or for the rest of the session.
+	Lasting bool `json:"lasting,omitzero"`
+	// HostAsks says that the host is to ask; the call is open, so that its end
+	// can be told.
+	HostAsks bool `json:"host_asks,omitzero"`
 }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -30,6 +32,8 @@ type Options struct {
 	Describe func(*call.Call, *call.Decision, *facts.Facts) []byte
 	// NewID returns a new unique id for a call.
 	NewID func() string
+	// Keeper keeps what calls are about to change; nil keeps nothing.
+	Keeper Keeper
 	// Scope says whether one need lies within another, for session grants.
 	Scope grant.Scope
 	// Log receives what goes wrong; nil discards it.
@@ -63,6 +67,23 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Ask has a person asked whatever the policy says: whoever calls may ask
+	// for more than the policy does.
+	Ask bool
+	// Composite makes the call the plan of a composite tool, which is decided
+	// as a whole and gets a budget.
+	Composite *Plan
+	// Budget is the budget that the call may draw from.
+	Budget string
+	// Plan says that the host is in a mode in which nothing may be changed.
+	Plan bool
+	// HostAsk lets the host ask the person at it where the gate can reach
+	// nobody. Such an answer is not verified and never meets a pinned call.
+	HostAsk bool
+
+	// given is what the answer to a batch says about this call of it; such a
+	// call is not asked about again.
+	given *grant.Grant
 }
 
 // Submit takes a call from entry to verdict. Whatever fails on the way is a
@@ -71,13 +92,20 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
 	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
 	defer span.End()
-	if err := c.Normalize(); err != nil {
+	err := c.Normalize()
+	if err == nil && sub.Composite != nil {
+		err = sub.Composite.Check()
+	}
+	if err != nil {
 		// A call that cannot be read is not recorded as one: there is no
 		// canonical form to record.
 		return &Answer{Message: "Denied: " + err.Error() + ". Correct the call and send it again.", Final: true}
 	}
 	c.ID = g.opts.NewID()
-	ans := g.attempt(ctx, &sub)
+	ans, edited := g.attempt(ctx, &sub)
+	if edited != nil {
+		ans = g.replaced(ctx, &sub, ans, edited)
+	}
 	if ans.Verdict == Pending && g.waits(&sub) {
 		ans = g.await(ctx, &sub, ans)
 	}
@@ -103,16 +131,24 @@ func (g *Gate) Attended(c *call.Call) bool {
 
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
-func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
+func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edited *RequestState) {
 	snap, head := g.opts.Policy(sub.Call)
-	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
+	in, change, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
-		return g.broken(sub.Call, call.Decision{}, err)
+		return g.broken(sub.Call, call.Decision{}, err), nil
 	}
-	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	in.Plan = sub.Plan
+	if sub.Ask {
+		in.Violations = append(slices.Clone(in.Violations), policy.Violation{
+			Tool: sub.Call.Operation, Rule: "requiresApproval", Level: call.ConfirmSingleUse, Reason: "the tool has a person asked before every call",
+		})
+	}
+	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
+	t.union(ctx)
 	t.decide()
+	t.preview()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
-		t.answer, t.filed = nil, nil // the transaction may run more than once
+		t.answer, t.filed, t.edited = nil, nil, nil // the transaction may run more than once
 		now, err := tx.Standing(sub.Call)
 		if err != nil {
 			return err
@@ -129,25 +165,62 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		return t.rule(tx)
 	})
 	if err != nil {
-		return g.broken(sub.Call, t.decision, err)
+		return g.broken(sub.Call, t.decision, err), nil
 	}
 	if t.filed != nil {
 		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
-	return t.answer
+	return t.keep(ctx), t.edited
+}
+
+// replaced goes on with the call that a person put in place of the one
+// submitted: if it is approved it runs the way of its own, on which the
+// approval is used; else the answer is about its request.
+func (g *Gate) replaced(ctx context.Context, sub *Submission, ans *Answer, edited *RequestState) *Answer {
+	if edited.Call == nil {
+		return ans
+	}
+	*sub = Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: edited.ID}
+	if edited.State != "approved" {
+		return ans
+	}
+	return g.runEdited(ctx, sub)
+}
+
+// runEdited takes an approved edit to its verdict. The agent has other
+// arguments than those that may run, and is told which.
+func (g *Gate) runEdited(ctx context.Context, sub *Submission) *Answer {
+	next, _ := g.attempt(ctx, sub)
+	if next.Verdict == Allowed {
+		next.Edited = sub.Call
+		next.Message += " A person changed the arguments: run it with edited_args, not with yours."
+	}
+	return next
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
-	f := g.opts.Observer.Facts(ctx, c, snap)
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, *element.Change, error) {
+	f, change := g.opts.Observer.Facts(ctx, c, snap)
 	standing, err := read(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &policy.Input{
 		Call: c, Facts: f, Digest: c.Digest(),
 		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
-	}, nil
+	}, change, nil
+}
+
+// judge finds out whether what a call changes of the active elements loosens
+// them. It depends on what is active, so it is judged with every decision.
+func judge(in *policy.Input, change *element.Change) {
+	if change == nil {
+		return
+	}
+	in.Facts.Change, in.Facts.Loosens = facts.MayLoosen, in.Elements.Loosens(change)
+	if len(in.Facts.Loosens) == 0 {
+		in.Facts.Change = facts.LoosensNothing
+	}
 }
 
 // Decide tells what a call would be decided to. Nothing is recorded and
@@ -157,10 +230,11 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
+	judge(in, change)
 	return snap.Decide(in, nil), in.Facts, nil
 }
 
@@ -263,20 +337,17 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 		switch state.State {
 		case "pending":
 		case "approved":
-			next := g.attempt(ctx, sub)
-			if next.Verdict == Pending && next.Request == id {
-				return next // approved, but spent by an identical call
+			if sub.EditOf != "" {
+				return g.runEdited(ctx, sub)
 			}
-			if sub.EditOf != "" && next.Verdict == Allowed {
-				next.Edited = sub.Call
-			}
+			next, _ := g.attempt(ctx, sub)
 			return next
 		case "edited":
 			edited, err := g.opts.State.Request(ctx, state.EditedTo)
 			if err != nil || edited.Call == nil {
 				return answered(ans, state)
 			}
-			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan}
 			continue
 		default:
 			return answered(ans, state)
@@ -324,13 +395,18 @@ func (g *Gate) FinishAll(ctx context.Context, ended []Ended) error {
 // Finish records how a started call ended. Only the principal that the call
 // was opened for can close it, and only once.
 func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outcome Outcome, detail string) error {
-	if !outcome.Valid() {
-		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", outcome)}
+	return g.End(ctx, callID, p, End{Outcome: outcome, Detail: detail})
+}
+
+// End records how a started call ended, with all that is known about it.
+func (g *Gate) End(ctx context.Context, callID string, p call.Principal, end End) error {
+	if !end.Outcome.Valid() {
+		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", end.Outcome)}
 	}
 	return g.opts.State.Commit(ctx, func(tx Tx) error {
-		if err := tx.Close(callID, p, outcome); err != nil {
+		if err := tx.Close(callID, p, end.Outcome); err != nil {
 			return err
 		}
-		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &end})
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -27,6 +28,7 @@ type script struct {
 	before gate.Standing
 	inside gate.Standing
 	grants []grant.Grant
+	budget grant.Budget
 }
 
 var errStep = errors.New("secret detail of the database")
@@ -67,11 +69,19 @@ func (s *script) Request(context.Context, string) (gate.RequestState, error) {
 	return gate.RequestState{}, s.step("request")
 }
 
+func (s *script) Budget(context.Context, string, call.Principal) (*grant.Budget, error) {
+	return &s.budget, s.step("budget")
+}
+
+func (s *script) Opener(context.Context, string) (call.Principal, error) {
+	return call.Principal{}, s.step("opener")
+}
+
 func (s *script) Live() bool                             { return true }
 func (s *script) Changed() <-chan struct{}               { return nil }
 func (s *script) Filed(*gate.Request, gate.RequestState) { s.asked = append(s.asked, "notice") }
-func (s *script) Facts(context.Context, *call.Call, *policy.Snapshot) *facts.Facts {
-	return &facts.Facts{}
+func (s *script) Facts(context.Context, *call.Call, *policy.Snapshot) (*facts.Facts, *element.Change) {
+	return &facts.Facts{}, nil
 }
 
 type tx struct{ s *script }
@@ -80,12 +90,27 @@ func (t tx) Standing(*call.Call) (gate.Standing, error) { return t.s.inside, t.s
 func (t tx) Grants(call.Principal) ([]grant.Grant, error) {
 	return t.s.grants, t.s.step("grants")
 }
-func (t tx) Consume(string) error { return t.s.step("consume") }
+func (t tx) Consume(string) error          { return t.s.step("consume") }
+func (t tx) AddBudget(*grant.Budget) error { return t.s.step("budget") }
+func (t tx) Draw(_ string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) ([]call.Vote, error) {
+	_, open := t.s.budget.Draw(c, d, votes, scope)
+	return open, t.s.step("draw")
+}
+func (t tx) Delegate(string, call.Principal, string, []grant.Line, grant.Scope) (*grant.Budget, error) {
+	return &grant.Budget{}, t.s.step("delegate")
+}
+func (t tx) ReturnBudget(string, call.Principal) error { return t.s.step("return") }
 func (t tx) File(*gate.Request) (gate.RequestState, error) {
 	return gate.RequestState{ID: "r_1", State: "pending", Expires: time.Unix(1, 0)}, t.s.step("file")
 }
-func (t tx) Withdraw(string) error { return t.s.step("withdraw") }
-func (t tx) Open(*call.Call) error { return t.s.step("open") }
+func (t tx) Edited(call.Principal, *call.Decision) (*gate.RequestState, error) {
+	return nil, t.s.step("edited")
+}
+func (t tx) Withdraw(string) error                   { return t.s.step("withdraw") }
+func (t tx) Open(*call.Call, []call.Guarantee) error { return t.s.step("open") }
+func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {
+	return call.Digest{}, nil, t.s.step("show")
+}
 func (t tx) Close(string, call.Principal, gate.Outcome) error {
 	return t.s.step("close")
 }
@@ -129,7 +154,7 @@ func TestOrder(t *testing.T) {
 		verdict         gate.Verdict
 	}{
 		{"allowed", "list_elements", false, "read begin standing open append commit", gate.Allowed},
-		{"asked", "create_element", false, "read begin standing grants file append commit notice", gate.Pending},
+		{"asked", "create_element", false, "read begin standing grants edited file append commit notice", gate.Pending},
 		{"granted", "create_element", true, "read begin standing grants consume open append commit", gate.Allowed},
 		{"denied", "no_such_operation", false, "read begin standing append commit", gate.Denied},
 	}

@@ -13,9 +13,10 @@ import (
 
 // Observer finds out what a call needs, by looking at the machine.
 type Observer interface {
-	// Facts describes the call in the world as it is now. It never fails:
-	// what it could not find out counts against the call.
-	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) *facts.Facts
+	// Facts describes the call in the world as it is now, and what it would
+	// change of the caller's active elements, nil if it is no such call. It
+	// never fails: what it could not find out counts against the call.
+	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) (*facts.Facts, *element.Change)
 }
 
 // State is what the gate keeps.
@@ -30,6 +31,10 @@ type State interface {
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.
 	Request(ctx context.Context, id string) (RequestState, error)
+	// Budget reads a principal's own budget.
+	Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error)
+	// Opener returns whose an open call is.
+	Opener(ctx context.Context, callID string) (call.Principal, error)
 }
 
 // Standing is where a principal stands.
@@ -52,17 +57,53 @@ type Tx interface {
 	Grants(p call.Principal) ([]grant.Grant, error)
 	// Consume spends a single-use grant, or counts a use of a session grant.
 	Consume(grantID string) error
+	// Edited returns the request of the call that a person put in place of
+	// this very one, while it waits or its approval has not been used; nil if
+	// nobody did.
+	Edited(p call.Principal, d *call.Decision) (*RequestState, error)
+	// AddBudget keeps the budget of a plan and gives it its id and its time.
+	AddBudget(b *grant.Budget) error
+	// Draw takes what the votes need from a budget of the caller's, if that
+	// discharges all of them; else it takes nothing and returns them.
+	Draw(budget string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) (open []call.Vote, err error)
+	// Delegate cuts a budget for a sub-agent; ReturnBudget ends one.
+	Delegate(budget string, p call.Principal, path string, lines []grant.Line, scope grant.Scope) (*grant.Budget, error)
+	ReturnBudget(budget string, p call.Principal) error
 	// File puts a request before a person, or joins the identical one that
 	// already waits.
 	File(r *Request) (RequestState, error)
 	// Withdraw takes back a request that still waits.
 	Withdraw(requestID string) error
-	// Open notes that a call has started.
-	Open(c *call.Call) error
+	// Open notes that a call has started, and what its effect must show.
+	Open(c *call.Call, requires []call.Guarantee) error
+	// Show notes that the effect of an open call has shown what it must. It
+	// can be told once, and returns what was noted when the call was opened.
+	Show(callID string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error)
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.
 	Append(events ...*Event) error
+}
+
+// Keeper keeps copies of what calls are about to change, so that a person can
+// take it back.
+type Keeper interface {
+	// Preview says what of a call's changes could not be kept, and why.
+	Preview(c *call.Call, f *facts.Facts) (notKept []string)
+	// Keep copies what the call is about to change. An error means that the
+	// copy could not be written, and then the call must not run.
+	Keep(c *call.Call, f *facts.Facts) (Kept, error)
+	// Asked says that a person is asked in a session: what is allowed from
+	// then on is another batch.
+	Asked(session string)
+}
+
+// Kept is what was kept for a call.
+type Kept struct {
+	// Point is the restore point, "" if nothing had to be kept.
+	Point string `json:"point,omitzero"`
+	// NotKept says what is not in it, and why.
+	NotKept []string `json:"not_kept,omitzero"`
 }
 
 // Request is what a person is asked.
@@ -72,6 +113,8 @@ type Request struct {
 	Decision *call.Decision
 	Offers   []grant.Offer
 	Limits   policy.Settings
+	// NotKept says what of its changes no restore point will hold, and why.
+	NotKept []string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
 }

@@ -294,8 +294,3 @@ func readCursor(targets []*target, cursor string) (at int, inner jsontext.Value,
 	}
 	return at, wire.Quote(rest), nil
 }
-
-// as is the context in which the gate's own tools know their caller.
-func (x *exchange) as(ctx context.Context) context.Context {
-	return context.WithValue(ctx, callerKey{}, x.who)
-}

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"mime"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/link"
@@ -51,8 +53,9 @@ type Who struct {
 
 // Options is what a front is made of.
 type Options struct {
-	Gate      *gate.Gate
-	Effect    Effect
+	Gate *gate.Gate
+	// Tools are the gate's own operations.
+	Tools     *aql.Tools
 	Upstreams Upstreams
 	Caller    Caller
 	// Seal and Open keep what is handed to clients and comes back.
@@ -173,6 +176,10 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.running.Done()
+	if mode := r.URL.Query().Get("mode"); mode != "" && mode != single {
+		http.Error(w, fmt.Sprintf("there is no mode %q: leave it out for a tool per endpoint, or use mode=single for one", mode), http.StatusBadRequest)
+		return
+	}
 	path := strings.Trim(strings.TrimPrefix(r.URL.Path, "/mcp"), "/")
 	name, rest, _ := strings.Cut(path, "/")
 	switch {

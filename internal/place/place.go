@@ -34,7 +34,35 @@ func Find(home string) (Place, error) {
 }
 
 // Socket is the unix socket of the daemon.
-func (p Place) Socket() string { return filepath.Join(p.Home, "gatehouse.sock") }
+func (p Place) Socket() string {
+	if p.Home == SystemHome {
+		return SystemSocket
+	}
+	return filepath.Join(p.Home, "gatehouse.sock")
+}
+
+// Where the gate lives that is a service of its own user. Its data is nobody
+// else's business; its socket is for everyone.
+const (
+	SystemHome   = "/var/lib/gatehouse"
+	SystemSocket = "/run/gatehouse/gatehouse.sock"
+)
+
+// Reach returns the place of the gate that a client talks to: the one it is
+// told of, the user's own if that is there, or else the system's.
+func Reach(home string) (Place, error) {
+	own, err := Find(home)
+	if err != nil || home != "" || os.Getenv("GATEHOUSE_HOME") != "" {
+		return own, err
+	}
+	if _, err := os.Lstat(own.Socket()); err == nil {
+		return own, nil
+	}
+	if _, err := os.Lstat(SystemSocket); err == nil {
+		return Place{Home: SystemHome}, nil
+	}
+	return own, nil
+}
 
 // Keys is the directory of the gate's keys.
 func (p Place) Keys() string { return filepath.Join(p.Home, "keys") }
@@ -45,11 +73,31 @@ func (p Place) PublicKey() string { return filepath.Join(p.Home, "log.pub") }
 // Checkpoints is a copy of all checkpoints that were signed.
 func (p Place) Checkpoints() string { return filepath.Join(p.Home, "checkpoints") }
 
+// LastUp notes how the gate was started last.
+func (p Place) LastUp() string { return filepath.Join(p.Home, "up.json") }
+
 // Policy is the user's policy file.
 func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
+
+// Elements is the directory of elements.
+func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
 
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 
 // ProjectPolicy is the name of a project's policy file, in its root.
 const ProjectPolicy = ".gatehouse.toml"
+
+// Changes is where runs of this user leave what they changed, until a person
+// takes it over. It is the user's own, whoever the gate runs as.
+func Changes() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", errors.New("where is home? set XDG_STATE_HOME, or HOME")
+		}
+		base = filepath.Join(user, ".local", "state")
+	}
+	return filepath.Abs(filepath.Join(base, "gatehouse", "changes"))
+}

@@ -21,6 +21,9 @@ type Input struct {
 	Switches Switches
 	// Violations are the usage constraints that the call would break.
 	Violations []Violation
+	// Plan says that the agent's host is in a mode in which nothing may be
+	// changed.
+	Plan bool
 }
 
 // Switches are what stops calls whatever policy says.
@@ -29,6 +32,8 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
+	// Plan says that the session was set to read only, as a host's mode does.
+	Plan bool
 }
 
 // Violation is a usage constraint that a call would break.
@@ -101,7 +106,7 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && s.confines() {
+	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Class == classUnknown && s.confines()) {
 		d.Requires = slices.Clone(confined)
 	}
 	return d

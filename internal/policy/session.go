@@ -65,6 +65,8 @@ func (s *Snapshot) external(in *Input, buf *Buffer) call.Ballot {
 	buf.prepare(in)
 	if s.applyRules(in, buf) > 0 || in.Facts.Irreversible {
 		buf.allows = buf.allows[:0] // a rule objects or nothing could be undone: no rule lowers
+	} else if in.Elements.AllowsExternal(in.Call, in.Facts) {
+		buf.allows = append(buf.allows, &elementAllows)
 	}
 	s.applyProfiles(in, buf)
 	b := ballot(call.StageSession, buf.votes[start:len(buf.votes):len(buf.votes)])
@@ -73,6 +75,11 @@ func (s *Snapshot) external(in *Input, buf *Buffer) call.Ballot {
 	}
 	return b
 }
+
+// elementAllows stands for the allow patterns of active elements, once they
+// hold everything that a call does. It speaks for what a command or a file
+// tool changes inside the workspace, and for nothing that is not understood.
+var elementAllows = rule{command: func(string) bool { return true }}
 
 // prepare makes a target of every need, once for all patterns.
 func (buf *Buffer) prepare(in *Input) {

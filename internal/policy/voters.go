@@ -52,16 +52,27 @@ func deny(stage call.Stage, source, rule, reason string, evidence ...call.Eviden
 // happens.
 func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 	if in.Switches.Kill != "" {
-		return deny(call.StageSwitch, "kill switch", "on", "the kill switch is on: "+in.Switches.Kill)
+		return deny(call.StageSwitch, "kill switch", "on", saying("the kill switch is on", in.Switches.Kill))
 	}
 	if in.Switches.Danger != "" {
-		return deny(call.StageSwitch, "danger zone", "blocked", "this agent is blocked: "+in.Switches.Danger)
+		return deny(call.StageSwitch, "danger zone", "blocked", saying("this agent is blocked", in.Switches.Danger))
 	}
 	if by := in.Elements.Frozen(); len(by) > 0 && !reads(in) {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
+	if (in.Plan || in.Switches.Plan) && !reads(in) && in.Call.Operation != call.OpNote {
+		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
+	}
 	return passed(call.StageSwitch, nothing)
+}
+
+// saying puts words before a reason that does not begin with them.
+func saying(words, reason string) string {
+	if strings.HasPrefix(reason, words) {
+		return reason
+	}
+	return words + ": " + reason
 }
 
 // reads says whether a call does nothing beyond reading.
@@ -125,12 +136,13 @@ func (s *Snapshot) voteRoute(in *Input, _ *Buffer) call.Ballot {
 }
 
 // voteElement: what the operation table and the active elements say. External
-// calls and requests have no endpoint default; their base is voted elsewhere.
+// calls and requests have no endpoint default; their base is voted elsewhere,
+// and elements object to them by their patterns.
 func (s *Snapshot) voteElement(in *Input, _ *Buffer) call.Ballot {
-	if in.Call.Kind != call.Native {
-		return passed(call.StageElement, nothing)
+	if in.Call.Kind == call.Native {
+		return in.Elements.Resolve(in.Call.Operation, in.Call.ElementType, in.Facts.Change == facts.LoosensNothing)
 	}
-	return in.Elements.Resolve(in.Call.Operation, in.Call.ElementType, in.Facts.Change == facts.LoosensNothing)
+	return ballot(call.StageElement, in.Elements.External(in.Call, in.Facts, reads(in)))
 }
 
 // voteTool: what goes beyond the tool's own declaration is denied.
@@ -169,6 +181,11 @@ func (s *Snapshot) voteRisk(in *Input, _ *Buffer) call.Ballot {
 	if f.Irreversible && set.Irreversible != call.AutoApprove {
 		add("irreversible", set.Irreversible, "it cannot be undone")
 	}
+	if len(f.Destroys) > 0 {
+		// No setting turns this off, and as a vote on this very use no session
+		// grant answers it: what would be lost is different every time.
+		add("unsaved", call.ConfirmSingleUse, "it destroys work that is saved nowhere else: "+some(f.Destroys, 3))
+	}
 	if f.Outside {
 		add("outside", call.ConfirmSingleUse, "it acts outside the agent's own processes")
 	}
@@ -181,4 +198,12 @@ func (s *Snapshot) voteSelf(in *Input, _ *Buffer) call.Ballot {
 		return passed(call.StageSelf, nothing)
 	}
 	return deny(call.StageSelf, "self", "protected", "it reaches the gate itself: "+in.Facts.Self[0].Text, in.Facts.Self...)
+}
+
+// some names the first few of a list.
+func some(list []string, n int) string {
+	if len(list) <= n {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), len(list)-n)
 }

@@ -67,6 +67,9 @@ type Open struct {
 	Peer       Peer
 	Attendance Attendance
 	Mode       Mode
+	// Resume takes a session on whose process has ended while a question of it
+	// waits, in another process of the same user.
+	Resume bool
 }
 
 // seenEvery is how exact a session's last use is.
@@ -152,11 +155,16 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 			return old, false, nil
 		case old.Process.IsZero() || !g.gone(old.Process, o.Peer):
 			return nil, false, fmt.Errorf("session %s: %w", old.ID, ErrForeign)
+		case o.Resume && old.Process.UID == s.Process.UID:
+			return old, true, g.rebind(tx, old, s.Process)
 		default:
 			if err := g.End(tx, old.ID, "its process ended"); err != nil {
 				return nil, false, err
 			}
 		}
+	}
+	if err := g.barred(tx, s.Process); err != nil {
+		return nil, false, err
 	}
 	if s.ID, err = keyring.NewID("s_", g.keys.Random()); err != nil {
 		return nil, false, err
@@ -286,6 +294,41 @@ func (g *Registry) End(tx *store.Tx, id, by string) error {
 		s.EndedBy = by
 		return err
 	})
+}
+
+// blockedBy marks a session that was stopped for what its process did.
+const blockedBy = "blocked: "
+
+// Block ends a session for good: the process it is bound to, which may go on,
+// opens no other. Whoever starts the agent anew starts afresh.
+func (g *Registry) Block(tx *store.Tx, id, why string) error { return g.End(tx, id, blockedBy+why) }
+
+// barred refuses a process one of whose sessions was blocked.
+func (g *Registry) barred(tx *store.Tx, p Process) error {
+	if p.IsZero() {
+		return nil
+	}
+	old, err := g.scanSession(tx.QueryRow(`SELECT `+sessionColumns+` FROM agent_session WHERE pid = $1 AND start = $2
+		AND boot = $3 AND machine = $4 AND ended_by LIKE $5 ORDER BY id LIMIT 1`, p.PID, int64(p.Start), p.Boot, p.Machine, blockedBy+"%"))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("session %s: %w (%s)", old.ID, ErrEnded, old.EndedBy)
+}
+
+// rebind binds a session to another process.
+func (g *Registry) rebind(tx *store.Tx, s *Session, p Process) error {
+	if err := g.barred(tx, p); err != nil {
+		return err
+	}
+	s.Process = p
+	_, err := tx.Exec(`UPDATE agent_session SET pid = $1, start = $2, uid = $3, boot = $4, machine = $5, mac = $6 WHERE id = $7 AND ended = 0`,
+		p.PID, int64(p.Start), int64(p.UID), p.Boot, p.Machine, g.sessionRow(s).Sum(), s.ID)
+	store.Notify(tx, Topic, s.ID)
+	return err
 }
 
 // SetAttendance says whether someone is there to be asked.
