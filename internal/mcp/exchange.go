@@ -45,7 +45,16 @@ func (x *exchange) classify() bool {
 	version := x.header.Get("Mcp-Protocol-Version")
 	inBody := wire.Text(m.Value(m.Meta(metaVersion)))
 	x.modern = version >= modernVersion || inBody != "" && x.session == nil
-	if !x.modern || m.Kind() == wire.Response {
+	if m.Kind() == wire.Response {
+		return true
+	}
+	if !x.modern {
+		// The older wire has no such headers; one that is there all the same
+		// must not lead anyone to another call.
+		if problem := x.misleads(); problem != "" {
+			x.out.fail(http.StatusBadRequest, m.Value(m.ID), codeHeader, "header mismatch: "+problem)
+			return false
+		}
 		return true
 	}
 	if m.Kind() == wire.Request && (inBody == "" || m.Value(m.Meta(metaCapabilities)).Kind() != '{') {
@@ -67,19 +76,23 @@ func (x *exchange) disagrees(version, inBody string) string {
 	if inBody != "" && inBody != version {
 		return "MCP-Protocol-Version says " + version + ", the message " + inBody
 	}
-	method := x.header.Values("Mcp-Method")
-	switch {
-	case len(method) == 0 && m.Kind() == wire.Request:
+	if len(x.header.Values("Mcp-Method")) == 0 && m.Kind() == wire.Request {
 		return "the Mcp-Method header is missing"
-	case len(method) > 1 || len(method) == 1 && method[0] != m.Method:
+	}
+	if _, named := nameOf(m); named && len(x.header.Values("Mcp-Name")) == 0 {
+		return "the Mcp-Name header is missing"
+	}
+	return x.misleads()
+}
+
+// misleads says which header names something else than the message does.
+func (x *exchange) misleads() string {
+	m := x.message
+	if method := x.header.Values("Mcp-Method"); len(method) > 1 || len(method) == 1 && method[0] != m.Method {
 		return "Mcp-Method does not name the method of the message"
 	}
 	name, named := nameOf(m)
-	got := x.header.Values("Mcp-Name")
-	switch {
-	case named && len(got) == 0:
-		return "the Mcp-Name header is missing"
-	case len(got) > 1 || len(got) == 1 && named && wire.DecodeHeader(got[0]) != name:
+	if got := x.header.Values("Mcp-Name"); len(got) > 1 || len(got) == 1 && (!named || wire.DecodeHeader(got[0]) != name) {
 		return "Mcp-Name does not name what the message names"
 	}
 	return ""
@@ -312,7 +325,7 @@ func (x *exchange) admitted(ctx context.Context, t *target, l *live, m *wire.Mes
 	}
 	var held string
 	resp, err := x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte {
-		data, note := screen(r, t.entry.Spec.Output)
+		data, note := screen(r, m.Method, t.entry.Spec.Output)
 		held = note
 		return data
 	})

@@ -90,7 +90,7 @@ func (x *exchange) runTask(ctx context.Context, k *task, t *target, l *live, m *
 		k.end("failed", detail, toolFailure(id, "the MCP server "+t.name+" did not answer", x.modern))
 		return
 	}
-	data, _ := screen(got.response, t.entry.Spec.Output)
+	data, _ := screen(got.response, m.Method, t.entry.Spec.Output)
 	k.end("completed", "", data)
 }
 

@@ -67,6 +67,7 @@ func TestRefusals(t *testing.T) {
 		{"a name twice", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"die"}}`, session, 400, "-32700"},
 		{"trailing data", toolCall("1", "echo", "{}") + toolCall("2", "die", "{}"), session, 400, "-32700"},
 		{"another method in the header", good, with("Mcp-Method", "tools/list"), 400, "-32020"},
+		{"another tool in a header of the older wire", toolCall("1", "echo", "{}"), map[string]string{"Mcp-Session-Id": session["Mcp-Session-Id"], "Mcp-Name": "die"}, 400, "-32020"},
 		{"another tool in the header", good, with("Mcp-Name", "die"), 400, "-32020"},
 		{"another version in the header", good, with("Mcp-Protocol-Version", "2026-12-31"), 400, "-32020"},
 		{"another type of body", good, with("Content-Type", "text/plain"), 415, ""},
