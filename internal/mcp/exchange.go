@@ -203,7 +203,7 @@ var free = map[string]bool{
 
 // pass forwards a request and its answer; change may change the response.
 func (x *exchange) pass(ctx context.Context, t *target, l *live, m *wire.Message, out link.Out, change func(*wire.Message) []byte) (*wire.Message, error) {
-	f := &filter{out: out, live: l, change: change, modern: x.modern}
+	f := &filter{out: out, target: t, live: l, change: change, modern: x.modern}
 	err := l.conn.Send(ctx, m, x.forward(m), f)
 	if err == nil && f.response == nil {
 		err = errors.New("the upstream did not answer")
@@ -220,6 +220,7 @@ func (x *exchange) pass(ctx context.Context, t *target, l *live, m *wire.Message
 // filter is what an upstream's messages pass on their way to the client.
 type filter struct {
 	out      link.Out
+	target   *target
 	live     *live
 	change   func(*wire.Message) []byte
 	response *wire.Message
@@ -262,8 +263,25 @@ func (f *filter) Event(e wire.Event) error {
 		}
 	case strings.HasSuffix(m.Method, "/list_changed"):
 		f.live.stale()
+	case f.unwanted(m):
+		return nil
 	}
 	return f.out.Event(e)
+}
+
+// unwanted keeps back a message that a server sends by itself and that tries to
+// give orders: there is no answer of a call in which it could be marked. A
+// request is refused in the client's name.
+func (f *filter) unwanted(m *wire.Message) bool {
+	if f.target.own || f.target.entry.Spec.Output == "flag" || m.Method == "notifications/progress" || !suspicious(m.Value(m.Params)) {
+		return false
+	}
+	if m.Kind() == wire.Request {
+		if no, err := wire.Parse(errorMessage(m.Value(m.ID), codeRefused, "refused by the gate: it looks like an attack", nil)); err == nil {
+			_ = f.live.conn.Send(context.Background(), no, nil, link.Discard{}) // a server that is gone needs no answer
+		}
+	}
+	return true
 }
 
 // broken answers a request whose upstream did not.

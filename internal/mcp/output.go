@@ -30,12 +30,7 @@ func screen(r *wire.Message, method, way string) (data []byte, note string) {
 	if err != nil {
 		return heldBack(r, method, "it cannot be read"), "output held: it cannot be read"
 	}
-	var rules []string
-	for _, f := range found {
-		if serious(f) && (f.Category == content.Injection || f.Category == content.Unicode || f.Category == content.Limit) {
-			rules = append(rules, f.Rule)
-		}
-	}
+	rules := attacks(found)
 	if len(rules) == 0 {
 		return r.Raw, ""
 	}
@@ -52,6 +47,25 @@ func screen(r *wire.Message, method, way string) (data []byte, note string) {
 		return heldBack(r, method, names), "output held, because it could not be fenced: " + names
 	}
 	return fenced, "output fenced: " + names
+}
+
+// attacks lists the rules of the findings that matter in what a model reads.
+func attacks(found []content.Finding) (rules []string) {
+	for _, f := range found {
+		if serious(f) && (f.Category == content.Injection || f.Category == content.Unicode || f.Category == content.Limit) {
+			rules = append(rules, f.Rule)
+		}
+	}
+	return rules
+}
+
+// suspicious says whether a JSON text has such a finding.
+func suspicious(text jsontext.Value) bool {
+	if len(text) == 0 {
+		return false
+	}
+	found, err := content.ScanJSON(text, nil)
+	return err != nil || len(attacks(found)) > 0
 }
 
 // heldBack takes the place of an answer that is kept from the agent.

@@ -119,6 +119,19 @@ func TestOutput(t *testing.T) {
 	}
 }
 
+// TestUnasked: what a server says by itself is looked at too.
+func TestUnasked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, free)
+	session := h.begin("/mcp/files", `{"sampling":{}}`)
+	r := h.say("/mcp/files", toolCall("1", "noisy", "{}"), session)
+	all := strings.Join(r.messages, "\n")
+	if strings.Contains(all, "Ignore all") || !strings.Contains(all, "all is well") || !strings.Contains(r.last(), "done") {
+		t.Errorf("the client hears %q", r.messages)
+	}
+	h.until("the server is refused", func() bool { return len(h.upstreamHeard("refused by the gate")) == 1 })
+}
+
 // outcomes returns the bodies of all records of outcomes.
 func (h *house) outcomes() string {
 	h.t.Helper()
