@@ -61,7 +61,7 @@ func TestClearGitHubAuth(t *testing.T) {
 	if err := ann.Do(t.Context(), "POST", "/v1/approvals/"+r.ID+"/approve", &api.ApproveRequest{Digest: r.Digest, Code: code(t, secretKey.Secret, now+1)}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if r := h.say("/mcp/gatehouse", clear, session); !strings.Contains(r.last(), `is cleared`) {
+	if r := h.say("/mcp/gatehouse", clear, session); !strings.Contains(r.last(), `"cleared":true`) {
 		t.Fatalf("approved: %s", r.last())
 	}
 	if got := left(); got != "other" {
