@@ -44,7 +44,7 @@ var order = [][]string{
 	{"internal/audit"},
 	{"internal/session"},
 	{"internal/approval"},
-	{"internal/autonomy"},
+	{"internal/autonomy", "internal/upstream"},
 
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress", "internal/gitobj"},
@@ -57,6 +57,10 @@ var order = [][]string{
 	// What people do, beside what agents do: one transaction per act.
 	{"internal/admin"},
 	{"internal/rulebook"}, // a loosening policy waits for a person's act
+
+	// How MCP messages are read and carried; the front above decides.
+	{"internal/mcp/wire"},
+	{"internal/mcp/link"},
 
 	// Surfaces: where calls and people come in.
 	{"internal/api", "internal/hook", "internal/inrun", "internal/mcp"},

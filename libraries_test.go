@@ -50,7 +50,7 @@ var owners = map[string][]string{
 	},
 	"github.com/alexedwards/scs/v2":       {"internal/console"},
 	"github.com/go-webauthn/webauthn":     {"internal/console", "internal/approval"},
-	"github.com/coreos/go-oidc/v3":        {"internal/console"},
+	"github.com/coreos/go-oidc/v3":        {"internal/console", "internal/daemon"},
 	"golang.org/x/oauth2":                 {"internal/console"},
 	"golang.org/x/time":                   {"internal/api", "internal/mcp", "internal/console", "internal/approval"},
 	"github.com/prometheus/client_golang": {"internal/api", "internal/daemon"},

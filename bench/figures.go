@@ -134,6 +134,31 @@ var figures = []figure{
 		bar:   60,
 	},
 	{
+		name: "gateway: added median, one client, against a bare byte proxy", pkg: "test/gateway",
+		value: metric{"BenchmarkGateway", "gate-added-µs"}, base: metric{"BenchmarkGateway", "proxy-added-µs"},
+		bar: 2,
+	},
+	{
+		name: "gateway: CPU a call, one client, against a bare byte proxy", pkg: "test/gateway",
+		value: metric{"BenchmarkGateway", "gate-cpu-µs"}, base: metric{"BenchmarkGateway", "proxy-cpu-µs"},
+		bar: 2,
+	},
+	{
+		name: "gateway: CPU a call, 64 clients, against a bare byte proxy", pkg: "test/gateway",
+		value: metric{"BenchmarkGateway", "gate-64-cpu-µs"}, base: metric{"BenchmarkGateway", "proxy-64-cpu-µs"},
+		bar: 2,
+	},
+	{
+		name: "gateway: calls a second, 64 clients, against a bare byte proxy", pkg: "test/gateway",
+		value: metric{"BenchmarkGateway", "gate-calls/s"}, base: metric{"BenchmarkGateway", "proxy-calls/s"},
+		bar: 0.75, atLeast: true,
+	},
+	{
+		name: "gateway: CPU a call, 64 kB of arguments, against a bare byte proxy", pkg: "test/gateway",
+		value: metric{"BenchmarkGateway", "gate-64kB-cpu-µs"}, base: metric{"BenchmarkGateway", "proxy-64kB-cpu-µs"},
+		bar: 2.5,
+	},
+	{
 		name: "hook: start to answer, the gate running, against a program that does nothing", pkg: hookFolder,
 		value: metric{"hook/answer", "ms"}, base: metric{"hook/nothing", "ms"},
 		bar: 3,

@@ -17,7 +17,7 @@ import (
 )
 
 func newUp(a *app) *cobra.Command {
-	var listen, dsn, node, policyFile, isolation, socket string
+	var listen, dsn, node, policyFile, isolation, socket, issuer string
 	var verbose, again bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -34,7 +34,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 			if err != nil {
 				return err
 			}
-			last := lastUp{Listen: listen, Database: dsn, Node: node, Policy: policyFile, Isolation: isolation}
+			last := lastUp{Listen: listen, Database: dsn, Node: node, Policy: policyFile, Isolation: isolation, Issuer: issuer}
 			if again {
 				if err := last.read(p); err != nil {
 					return err
@@ -50,7 +50,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 				defer tty.Close()
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
-				Place: p, Socket: socket, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation,
+				Place: p, Socket: socket, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation, Issuer: last.Issuer,
 				Version: buildVersion(), Log: log, Terminal: writer(tty),
 				Ready: func(url string) {
 					if err := last.write(p); err != nil {
@@ -68,6 +68,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f.StringVar(&node, "node", "", "name of this node among those that share a database")
 	f.StringVar(&policyFile, "policy", "", "policy file (default policy.toml in the data directory)")
 	f.StringVar(&isolation, "isolation", "", "what the agents run in, as you state it: none, container or vm")
+	f.StringVar(&issuer, "issuer", "", "OpenID Connect issuer whose tokens for /mcp are taken, besides the gate's own")
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	f.BoolVar(&again, "again", false, "start it as it was started last; what a hook does when the gate is away")
 	return cmd
@@ -98,6 +99,7 @@ type lastUp struct {
 	Node      string `json:"node,omitzero"`
 	Policy    string `json:"policy,omitzero"`
 	Isolation string `json:"isolation,omitzero"`
+	Issuer    string `json:"issuer,omitzero"`
 }
 
 // read takes over what was noted. Where nothing was, the flags stand.

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // Rulebook is the policy as an approver handles it.
@@ -41,7 +42,9 @@ type Options struct {
 	Channels *approval.Channels
 	Log      *audit.Log
 	Rules    Rulebook
-	Autonomy *autonomy.Keeper
+	// Upstreams are the MCP servers behind the gate.
+	Upstreams *upstream.Registry
+	Autonomy  *autonomy.Keeper
 	// Elements keeps which elements are in force.
 	Elements *activation.Keeper
 	// Restore holds what calls were about to change.

@@ -19,6 +19,7 @@ type caller struct {
 	tokenID  string
 	peer     *session.Peer
 	surface  string
+	session  string // the one session that the token is good for, "" for any
 }
 
 type peerKey struct{}
@@ -46,6 +47,7 @@ func peerOf(ctx context.Context) *session.Peer {
 const (
 	credentialPrefix = "gha_"
 	tokenPrefix      = "ghg_"
+	sessionPrefix    = "ghs_" // an agent's token that is good for one session
 )
 
 // identify finds out who calls and whether they may use this half.
@@ -61,6 +63,10 @@ func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 			c.agent, c.tokenID, err = s.opts.Doors.Agent(ctx, secret)
 			return c, err
 		}
+		if strings.HasPrefix(secret, sessionPrefix) {
+			c.agent, c.tokenID, c.session, err = s.opts.Doors.SessionToken(ctx, secret)
+			return c, err
+		}
 		if secret == "" && c.peer != nil {
 			// A process on this machine without a token is named after its
 			// user; what it may do is the policy's business.
@@ -69,7 +75,7 @@ func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 		}
 		return nil, errNoAgent
 	case approverHalf:
-		if strings.HasPrefix(secret, tokenPrefix) {
+		if strings.HasPrefix(secret, tokenPrefix) || strings.HasPrefix(secret, sessionPrefix) {
 			return nil, errWrongHalf
 		}
 		if !strings.HasPrefix(secret, credentialPrefix) {
@@ -82,20 +88,51 @@ func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 }
 
 // mcpCaller says who makes a request of the MCP endpoint: an agent, in the
-// session of its token or process.
-func (s *Server) mcpCaller(req *http.Request) (p call.Principal, isHeld bool, err error) {
-	if fromBrowser(req) {
-		return p, false, errForeign
+// session it names, in that of its token or process, or in a new one. Bound
+// says that what the caller showed is good for that one session only.
+func (s *Server) mcpCaller(req *http.Request, id string) (p call.Principal, isHeld, bound bool, err error) {
+	if s.foreignPage(req) {
+		return p, false, false, errForeign
 	}
 	c, err := s.identify(req, agentHalf)
+	if token, ok := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer "); ok && err == errNoAgent && !strings.HasPrefix(token, credentialPrefix) {
+		// Not one of ours; an issuer that the operator trusts may have made it,
+		// for this endpoint and no other part of the API.
+		c = &caller{}
+		c.agent, c.tokenID, err = s.opts.Doors.Bearer(req.Context(), token)
+	}
 	if err != nil {
-		return p, false, public(err)
+		return p, false, false, public(err)
 	}
 	c.surface = "mcp"
-	if p, err = s.principal(req.Context(), c, "", ""); err != nil {
-		return p, false, public(err)
+	if p, err = s.principal(req.Context(), c, id, ""); err != nil {
+		return p, false, false, public(err)
 	}
-	return p, held(c.peer), nil
+	return p, held(c.peer), c.session != "" || c.tokenID == "", nil
+}
+
+// foreignPage recognises requests that a page of another site makes. A page of
+// this machine under our own name may speak MCP: it has to show a token, which
+// no browser adds by itself.
+func (s *Server) foreignPage(req *http.Request) bool {
+	if origin := req.Header.Get("Origin"); origin != "" {
+		_, host, ok := strings.Cut(origin, "://")
+		return !ok || !s.ownHost(host)
+	}
+	site := req.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none"
+}
+
+// own is the session that a caller means: the one its token is good for, or
+// the one it names.
+func (c *caller) own(id string) (string, error) {
+	if c.session == "" || id == c.session {
+		return id, nil
+	}
+	if id == "" {
+		return c.session, nil
+	}
+	return "", errOtherSession
 }
 
 // held says whether a process runs as a user who cannot touch the gate's own

@@ -20,8 +20,12 @@ const maxWait = 10 * time.Minute
 // build makes a call of what came over the wire. The principal is who the
 // door says it is; nothing in the body can change that.
 func (s *Server) build(ctx context.Context, c *caller, in *CallRequest) (*call.Call, error) {
+	id, err := c.own(in.Session)
+	if err != nil {
+		return nil, err
+	}
 	session, err := s.opts.Doors.Session(ctx, SessionAsk{
-		Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: in.Session, Workspace: in.Dir, Surface: c.surface,
+		Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: id, Workspace: in.Dir, Surface: c.surface,
 	})
 	if err != nil {
 		return nil, err
@@ -115,6 +119,10 @@ func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *
 
 // principal is the caller in a session of its own.
 func (s *Server) principal(ctx context.Context, c *caller, session, path string) (call.Principal, error) {
+	session, err := c.own(session)
+	if err != nil {
+		return call.Principal{}, err
+	}
 	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface})
 	return call.Principal{Agent: c.agent, Session: id, Path: path}, err
 }
@@ -143,12 +151,24 @@ func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *
 }
 
 func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Policy: in.Policy, Surface: c.surface})
-	return &SessionResponse{Session: id}, err
+	ask := SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Policy: in.Policy, Surface: c.surface}
+	if _, err := c.own(NewSession); err != nil {
+		return nil, err
+	}
+	id, err := s.opts.Doors.Session(ctx, ask)
+	if err != nil || !in.Token {
+		return &SessionResponse{Session: id}, err
+	}
+	token, err := s.opts.Doors.MintSessionToken(ctx, c.agent, c.tokenID, id)
+	return &SessionResponse{Session: id, Token: token}, err
 }
 
 func (s *Server) endOwnSession(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
-	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: req.PathValue("id"), Surface: c.surface})
+	id, err := c.own(req.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return nil, s.opts.Doors.EndSession(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: id, Surface: c.surface})
 }
 
 // events tells that something may have changed, and nothing about what: the

@@ -19,6 +19,9 @@ type Error struct {
 // Error returns the public text.
 func (e *Error) Error() string { return e.Text }
 
+// HTTPStatus returns the status that fits.
+func (e *Error) HTTPStatus() int { return e.Status }
+
 // Unwrap returns the hidden cause.
 func (e *Error) Unwrap() error { return e.cause }
 
@@ -29,6 +32,7 @@ var (
 	errWrongHalf    = &Error{Status: http.StatusForbidden, Text: "an agent's token cannot do this"}
 	errForeignHost  = &Error{Status: http.StatusForbidden, Text: "the Host header names another machine"}
 	errForeign      = &Error{Status: http.StatusForbidden, Text: "requests from other sites are refused"}
+	errOtherSession = &Error{Status: http.StatusForbidden, Text: "this token is good for another session"}
 	errTooLarge     = &Error{Status: http.StatusRequestEntityTooLarge, Text: "the request is too large"}
 )
 

@@ -20,6 +20,12 @@ type Doors interface {
 	// Agent returns the agent that a token belongs to, and a name for the
 	// token that is no secret.
 	Agent(ctx context.Context, token string) (name, tokenID string, err error)
+	// Bearer returns the agent that a token of a trusted issuer was made for.
+	Bearer(ctx context.Context, token string) (name, tokenID string, err error)
+	// SessionToken returns whose token is good for which one session, and
+	// MintSessionToken makes such a token for an agent that showed its own.
+	SessionToken(ctx context.Context, token string) (agent, tokenID, session string, err error)
+	MintSessionToken(ctx context.Context, agent, tokenID, session string) (token string, err error)
 	// Approver returns the approver that a credential belongs to.
 	Approver(ctx context.Context, credential string) (name string, err error)
 	// Peer returns the process at the other end of a unix socket.
@@ -58,8 +64,10 @@ type Options struct {
 	// Console serves pages, MCP the MCP endpoint (it is told how to find out who
 	// calls), Metrics the metrics; nil leaves them out.
 	Console http.Handler
-	MCP     func(identify func(*http.Request) (p call.Principal, held bool, err error)) http.Handler
-	Metrics http.Handler
+	MCP     func(identify func(r *http.Request, session string) (p call.Principal, held, bound bool, err error)) http.Handler
+	// MCPMetadata tells clients of the MCP endpoint how to get a token.
+	MCPMetadata http.Handler
+	Metrics     http.Handler
 	// Hook answers the events of agents' hooks; nil refuses them.
 	Hook func(context.Context, *HookEvent) HookReply
 	// Seen returns the host's ids of the calls that came in by a hook in a
@@ -90,7 +98,13 @@ func New(opts Options) *Server {
 		s.fail(w, req, &Error{Status: http.StatusNotFound, Text: "there is no " + req.Method + " " + req.URL.Path, Hint: "GET /v1/openapi.json lists what there is"})
 	})
 	if opts.MCP != nil {
-		s.mux.Handle("/mcp", opts.MCP(s.mcpCaller))
+		front := opts.MCP(s.mcpCaller)
+		s.mux.Handle("/mcp", front)
+		s.mux.Handle("/mcp/", front)
+	}
+	if opts.MCPMetadata != nil {
+		s.mux.Handle("GET /.well-known/oauth-protected-resource", opts.MCPMetadata)
+		s.mux.Handle("GET /.well-known/oauth-protected-resource/", opts.MCPMetadata)
 	}
 	if opts.Metrics != nil {
 		s.mux.Handle("GET /metrics", opts.Metrics)

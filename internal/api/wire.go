@@ -137,6 +137,8 @@ type RequestStatus struct {
 // SessionRequest opens a session.
 type SessionRequest struct {
 	Workspace string `json:"workspace,omitzero"`
+	// Token asks for a token that is good for this session alone.
+	Token bool `json:"token,omitzero"`
 	// Policy is a policy in TOML for this session alone. It tightens what is in
 	// force and loosens nothing.
 	Policy string `json:"policy,omitzero"`
@@ -145,6 +147,7 @@ type SessionRequest struct {
 // SessionResponse names a session.
 type SessionResponse struct {
 	Session string `json:"session"`
+	Token   string `json:"token,omitzero"`
 }
 
 // ApprovalList is a page of requests, newest first.

@@ -76,6 +76,9 @@ type Call struct {
 	// Held says that the caller runs as a user who cannot reach the gate's own
 	// files. Where that is not known it is not so.
 	Held bool `json:"held,omitzero"`
+	// Sessionless says that the call came over a wire that has no sessions, so
+	// that an approval "for the session" would never end.
+	Sessionless bool `json:"sessionless,omitzero"`
 }
 
 // Posture says in a word what the gate can do about the caller: hold it, or

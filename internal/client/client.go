@@ -141,11 +141,8 @@ func (c *Client) send(ctx context.Context, method, path string, in any) (*http.R
 		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
 	resp, err := c.http.Do(req)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, ErrNoDaemon
-	}
 	if err != nil {
-		return nil, err
+		return nil, noDaemon(err)
 	}
 	if resp.StatusCode >= http.StatusBadRequest {
 		defer resp.Body.Close()
@@ -161,4 +158,12 @@ func readError(resp *http.Response) error {
 		e.Text = "the gate answered " + resp.Status
 	}
 	return e
+}
+
+// noDaemon turns what the system says about a missing daemon into words.
+func noDaemon(err error) error {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return ErrNoDaemon
+	}
+	return err
 }

@@ -47,6 +47,12 @@ type Desk interface {
 	Policy(ctx context.Context) (admin.Policy, error)
 	// AcceptPolicy puts a staged change into force; code is a fresh TOTP code.
 	AcceptPolicy(ctx context.Context, a admin.Actor, hash call.Digest, code string) error
+	// Upstreams lists the MCP servers behind the gate, Differences what one of
+	// them, or any if name is "", says about itself that waits, and
+	// AcceptUpstream accepts it as it was shown.
+	Upstreams(ctx context.Context) ([]admin.Upstream, error)
+	Differences(ctx context.Context, name string) (admin.Differences, error)
+	AcceptUpstream(ctx context.Context, a admin.Actor, name, tool, digest string) error
 	// Elements tells which elements are in force; AcceptElement takes a change
 	// of one's file that loosens, ReleaseElement takes one out of force.
 	Elements(ctx context.Context) (admin.Elements, error)

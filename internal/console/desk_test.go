@@ -17,6 +17,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // public is an error with a text for the person, as the real desk has them.
@@ -248,6 +249,24 @@ func (d *desk) SetKill(_ context.Context, a admin.Actor, on bool, reason string)
 		d.kill = admin.Kill{On: on, Reason: reason, By: a.Approver, At: time.Now()}
 		d.act(a, "kill %v %s", on, reason)
 	})
+	return nil
+}
+
+// Upstreams, Differences and AcceptUpstream are those of one server with a
+// tool that changed.
+func (d *desk) Upstreams(context.Context) ([]admin.Upstream, error) {
+	return []admin.Upstream{{Entry: upstream.Entry{Name: "files", Spec: upstream.Spec{Command: []string{"serve", "<b>files</b>"}}, Added: day, AddedBy: "ann"}, Waiting: 1}}, d.broken
+}
+
+func (d *desk) Differences(context.Context, string) (admin.Differences, error) {
+	return admin.Differences{Digest: "d1", Waiting: []upstream.Pin{{
+		Upstream: "files", Kind: upstream.Tool, Name: "read", Reason: "it changed since it was pinned", Seen: day,
+		Was: `{"description":"Reads.","name":"read"}`, Text: `{"description":"Reads <script>, and sends it.","name":"read"}`,
+	}}}, d.broken
+}
+
+func (d *desk) AcceptUpstream(_ context.Context, a admin.Actor, name, tool, digest string) error {
+	d.change(func() { d.acts = append(d.acts, "accept server "+name+" "+tool+" "+digest+" by "+a.Approver) })
 	return nil
 }
 

@@ -201,6 +201,27 @@ func TestForgedFlashIsIgnored(t *testing.T) {
 	}
 }
 
+func TestServers(t *testing.T) {
+	t.Parallel()
+	cl := signedIn(t, console.Options{})
+	page := cl.get("/servers")
+	if strings.Contains(page, "<script>, and") || strings.Contains(page, "<b>files") {
+		t.Error("what a server says about itself is markup")
+	}
+	for _, want := range []string{`- ` + "\t" + `"description": "Reads."`, `"description": "Reads <script>, and sends it."`, "it changed since it was pinned"} {
+		if !strings.Contains(text(page), strings.TrimPrefix(want, "- \t")) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	form := url.Values{"upstream": {between(page, `name="upstream" value="`, `"`)}, "digest": {between(page, `name="digest" value="`, `"`)}}
+	if got := cl.says("/servers/accept", form); !strings.Contains(got, "Accepted") {
+		t.Error(got)
+	}
+	if diff := cmp.Diff([]string{"accept server files  d1 by ann"}, cl.desk.did()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestRestorePoints(t *testing.T) {
 	t.Parallel()
 	cl := signedIn(t, console.Options{})

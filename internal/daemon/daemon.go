@@ -30,6 +30,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -37,6 +38,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // Options is how a daemon is started.
@@ -58,8 +60,11 @@ type Options struct {
 	PolicyFile string
 	// Isolation is what the operator states about the agents' environment.
 	Isolation string
-	Version   string
-	Log       *slog.Logger
+	// Issuer is an OpenID Connect issuer whose tokens for the MCP endpoint are
+	// taken besides the gate's own; "" takes none.
+	Issuer  string
+	Version string
+	Log     *slog.Logger
 	// Terminal gets the sign-in link of the first approver; nil where there is
 	// no controlling terminal, and then nobody gets it.
 	Terminal io.Writer
@@ -93,6 +98,8 @@ type daemon struct {
 	admin     *admin.Desk
 	tools     *aql.Tools
 	server    *api.Server
+	upstreams *upstreams
+	front     *mcp.Front
 	baseURL   string
 }
 
@@ -272,10 +279,12 @@ func (d *daemon) wire(addr string) error {
 	d.gate = gate.New(gate.Options{
 		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
+	d.upstreams = &upstreams{store: d.store, registry: upstream.New(d.keys), record: d.record.act}
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate, Autonomy: d.autonomy,
-		File:   d.fileEdited,
-		Record: d.record.act,
+		Upstreams: d.upstreams.registry,
+		File:      d.fileEdited,
+		Record:    d.record.act,
 		Checkpoint: func(ctx context.Context) error {
 			_, err := d.sequencer.Checkpoint(ctx)
 			return err
@@ -286,10 +295,10 @@ func (d *daemon) wire(addr string) error {
 	if err := d.openTools(); err != nil {
 		return err
 	}
-	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, book: d.book}
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, book: d.book, keys: d.keys, issuer: newIssuer(d.opts.Issuer, d.baseURL+"/mcp")}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
-		MCP:     d.mcp,
+		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Hook:    d.newHooks(),
 		Seen:    d.seen,
 		Health:  d.health,
@@ -325,6 +334,8 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.upstreams.watch(ctx) })
+	g.Go(func() error { return d.front.Run(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })

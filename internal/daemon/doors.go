@@ -2,12 +2,17 @@ package daemon
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net"
+	"strings"
 	"syscall"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -18,6 +23,8 @@ type doors struct {
 	store    *store.Store
 	sessions *session.Registry
 	desk     *admin.Desk
+	keys     *keyring.Keyring
+	issuer   *issuer // nil where no other's tokens are taken
 	book     *rulebook.Book
 
 	known memo[string, knownAgent] // by token
@@ -49,6 +56,44 @@ func (d *doors) Agent(ctx context.Context, token string) (name, tokenID string, 
 	}
 	d.known.put(token, knownAgent{found.Name, found.TokenID()})
 	return found.Name, found.TokenID(), nil
+}
+
+// sessionToken is what a token for one session holds, sealed.
+type sessionToken struct {
+	Agent   string `json:"agent"`
+	TokenID string `json:"token"`
+	Session string `json:"session"`
+}
+
+const (
+	sessionTokenPrefix  = "ghs_"
+	sessionTokenPurpose = "session token"
+)
+
+// MintSessionToken makes a token that is good for one session of an agent.
+// That the session runs and that the agent's own token is still its present
+// one is checked whenever it is used.
+func (d *doors) MintSessionToken(_ context.Context, agent, tokenID, session string) (string, error) {
+	plain, err := json.Marshal(sessionToken{agent, tokenID, session})
+	if err != nil {
+		return "", err
+	}
+	sealed, err := d.keys.Seal(sessionTokenPurpose, plain)
+	return sessionTokenPrefix + base64.RawURLEncoding.EncodeToString(sealed), err
+}
+
+// SessionToken opens such a token.
+func (d *doors) SessionToken(_ context.Context, token string) (agent, tokenID, id string, err error) {
+	sealed, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token, sessionTokenPrefix))
+	if err != nil {
+		return "", "", "", admin.PublicError(session.ErrToken)
+	}
+	plain, err := d.keys.Open(sessionTokenPurpose, sealed)
+	var t sessionToken
+	if err != nil || json.Unmarshal(plain, &t) != nil || t.TokenID == "" {
+		return "", "", "", admin.PublicError(session.ErrToken)
+	}
+	return t.Agent, t.TokenID, t.Session, nil
 }
 
 // Approver returns the approver that a credential belongs to.

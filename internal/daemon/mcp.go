@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
@@ -12,6 +14,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // openTools makes the gate's own operations: the groups of the table, and the
@@ -25,7 +28,7 @@ func (d *daemon) openTools() error {
 		&aql.Activation{Keeper: d.keeper},
 		&aql.Memories{Library: d.library},
 		&aql.Log{Records: d.ownRecords},
-		&aql.Host{Gate: d.gate},
+		&aql.Host{Gate: d.gate, ForgetGitHub: d.upstreams.forgetGitHub},
 	)
 	if err != nil {
 		return err
@@ -36,8 +39,16 @@ func (d *daemon) openTools() error {
 }
 
 // mcp makes the MCP endpoint.
-func (d *daemon) mcp(caller func(*http.Request) (call.Principal, bool, error)) http.Handler {
-	return mcp.Handler(mcp.Options{Tools: d.tools, Caller: caller, Version: d.opts.Version})
+func (d *daemon) mcp(caller func(r *http.Request, session string) (call.Principal, bool, bool, error)) http.Handler {
+	d.front = mcp.New(mcp.Options{
+		Gate: d.gate, Tools: d.tools, Upstreams: d.upstreams,
+		Caller: func(r *http.Request, session string) (who mcp.Who, err error) {
+			who.Principal, who.Held, who.Bound, err = caller(r, session)
+			return who, err
+		},
+		Seal: d.keys.Seal, Open: d.keys.Open, BaseURL: d.baseURL, Version: d.opts.Version, Log: d.log,
+	})
+	return d.front
 }
 
 // openElements opens the elements' files and what keeps them in force.
@@ -75,4 +86,113 @@ func (d *daemon) waiting(ctx context.Context, agent string) (out []aql.Waiting, 
 		return err
 	})
 	return out, err
+}
+
+// upstreams puts the registry of upstreams behind the front's interface. It
+// remembers what it read until something changes.
+type upstreams struct {
+	store    *store.Store
+	registry *upstream.Registry
+	record   func(*store.Tx, admin.Act) error
+
+	changes atomic.Uint64
+
+	mu          sync.Mutex
+	of          uint64 // the change that the rest was read after
+	list        []upstream.Entry
+	credentials map[[2]string]string
+}
+
+// Changed counts the changes.
+func (u *upstreams) Changed() uint64 { return u.changes.Load() }
+
+// watch notes changes, here or on another node, until the context ends.
+func (u *upstreams) watch(ctx context.Context) error {
+	changes := u.store.Subscribe(ctx, upstream.Topic)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case _, ok := <-changes:
+			if !ok {
+				return nil
+			}
+			u.changes.Add(1)
+		}
+	}
+}
+
+// fresh forgets what was read before the last change.
+func (u *upstreams) fresh() {
+	if now := u.changes.Load(); u.credentials == nil || now != u.of {
+		u.of, u.list, u.credentials = now, nil, make(map[[2]string]string)
+	}
+}
+
+// List returns the upstreams by name.
+func (u *upstreams) List(ctx context.Context) ([]upstream.Entry, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.fresh(); u.list != nil {
+		return u.list, nil
+	}
+	list := []upstream.Entry{}
+	err := u.store.Read(ctx, func(tx *store.Tx) error {
+		got, err := u.registry.List(tx)
+		list = append(list[:0], got...)
+		return err
+	})
+	if err != nil {
+		return nil, admin.PublicError(err)
+	}
+	u.list = list
+	return list, nil
+}
+
+// Credential returns an agent's credential for an upstream, "" for none.
+func (u *upstreams) Credential(ctx context.Context, name, agent string) (secret string, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.fresh()
+	key := [2]string{name, agent}
+	if secret, ok := u.credentials[key]; ok {
+		return secret, nil
+	}
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		secret, err = u.registry.Credential(tx, name, agent)
+		return err
+	})
+	if err != nil {
+		return "", admin.PublicError(err)
+	}
+	u.credentials[key] = secret
+	return secret, nil
+}
+
+// Compare holds what an upstream says about itself against its pins, and puts
+// what is new on record.
+func (u *upstreams) Compare(ctx context.Context, name string, seen []upstream.Definition) (out *upstream.Comparison, err error) {
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		out, err = u.registry.Compare(tx, name, seen, false)
+		return err
+	})
+	if err != nil || len(out.News) == 0 {
+		return out, admin.PublicError(err)
+	}
+	err = u.store.Write(ctx, func(tx *store.Tx) error {
+		if out, err = u.registry.Compare(tx, name, seen, true); err != nil {
+			return err
+		}
+		return u.record(tx, admin.Act{Name: "upstream.seen", By: "gatehouse", Channel: "mcp", Subject: name, Detail: newsOf(out)})
+	})
+	u.changes.Add(1)
+	return out, admin.PublicError(err)
+}
+
+// newsOf lists what was pinned or waits, without the words of the server.
+func newsOf(c *upstream.Comparison) (out []map[string]string) {
+	for _, p := range c.News {
+		out = append(out, map[string]string{"kind": p.Kind, "name": p.Name, "state": p.State, "reason": p.Reason})
+	}
+	return out
 }

@@ -81,8 +81,42 @@ func (x *extractor) external(strs []String) {
 	case call.OpTask:
 		x.unknown("starts a sub-agent, whose own calls come to the gate", false)
 	default:
+		if x.upstream(strs) {
+			return
+		}
 		x.unknown("uses a tool that the gate does not know: "+x.call.Operation, takesCode(strs))
 	}
+}
+
+// upstreamReads says in words what the requests of MCP do that only read.
+var upstreamReads = map[string]string{
+	call.MCPPrompt: "reads a prompt", call.MCPRead: "reads a resource", call.MCPComplete: "asks for completions",
+	call.MCPSubscribe: "watches a resource", call.MCPListen: "listens for changes",
+}
+
+// upstream describes a request to an MCP server behind the gate. What a tool
+// there does nobody here can tell, so it has no class, and only a rule that
+// names the tool speaks for it.
+func (x *extractor) upstream(strs []String) bool {
+	server, method, tool, ok := call.SplitMCP(x.call.Operation)
+	switch {
+	case !ok:
+		return false
+	case tool != "":
+		x.facts.Words, x.facts.TakesCode = "uses the tool "+tool+" of the MCP server "+server, takesCode(strs)
+		return true
+	}
+	words, reads := upstreamReads[method]
+	if !reads {
+		return false
+	}
+	x.facts.Class, x.facts.Words = "safe", words+" of the MCP server "+server
+	for _, s := range strs {
+		if file, ok := strings.CutPrefix(s.Text, "file://"); ok && !s.Key {
+			x.path(call.FSRead, String{Text: file, Where: s.Where})
+		}
+	}
+	return true
 }
 
 // unknown describes a call whose effect cannot be told from its words.

@@ -60,6 +60,9 @@ type Submission struct {
 	Call *call.Call
 	// Wait is how long the caller is ready to wait for a person; 0 not at all.
 	Wait time.Duration
+	// Shown says that the surface itself shows the question to a person, so
+	// that waiting makes sense though no other channel is live.
+	Shown bool
 	// Runs says who runs the effect: "host" or "gate".
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
@@ -123,8 +126,13 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 // waits says whether to hold the call for a person: the caller is ready to,
 // somebody can be reached, and the policy does not say that nobody is there.
 func (g *Gate) waits(sub *Submission) bool {
-	snap, _ := g.opts.Policy(sub.Call)
-	return sub.Wait > 0 && snap != nil && !snap.Settings.Unattended && g.opts.Asker.Live()
+	return sub.Wait > 0 && g.Attended(sub.Call) && (sub.Shown || g.opts.Asker.Live())
+}
+
+// Attended says whether the policy for a call lets anyone wait for a person.
+func (g *Gate) Attended(c *call.Call) bool {
+	snap, _ := g.opts.Policy(c)
+	return snap != nil && !snap.Settings.Unattended
 }
 
 // attempt runs the way of a call once: describe, decide, and in one
@@ -369,6 +377,38 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 			return ans
 		}
 	}
+}
+
+// Ended is a started call that has ended.
+type Ended struct {
+	CallID    string
+	Principal call.Principal
+	Outcome   Outcome
+	Detail    string
+}
+
+// FinishAll records how several calls ended, in one transaction. One that is
+// not open is left out, and told; the others are recorded all the same.
+func (g *Gate) FinishAll(ctx context.Context, ended []Ended) error {
+	var left []error
+	err := g.opts.State.Commit(ctx, func(tx Tx) error {
+		left = nil // the transaction may run more than once
+		for _, e := range ended {
+			if err := tx.Close(e.CallID, e.Principal, e.Outcome); err != nil {
+				var public interface{ Public() string }
+				if !errors.As(err, &public) {
+					return err // the store's own failure, which undoes all
+				}
+				left = append(left, err)
+				continue
+			}
+			if err := tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: e.CallID, Principal: e.Principal}, Outcome: &End{Outcome: e.Outcome, Detail: e.Detail}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return errors.Join(append(left, err)...)
 }
 
 // Finish records how a started call ended. Only the principal that the call

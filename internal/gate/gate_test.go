@@ -249,3 +249,22 @@ func TestVerdictsAndOutcomes(t *testing.T) {
 		}
 	}
 }
+
+// TestFinishAll: the outcomes of several calls are one transaction, and one that
+// cannot be recorded for the store's sake undoes all.
+func TestFinishAll(t *testing.T) {
+	t.Parallel()
+	ended := []gate.Ended{{CallID: "c_1", Principal: someone, Outcome: gate.Succeeded}, {CallID: "c_2", Principal: someone, Outcome: gate.Failed}}
+	s := &script{}
+	if err := newGate(s).FinishAll(t.Context(), ended); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("begin close append close append commit", strings.Join(s.asked, " ")); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	for _, step := range []string{"begin", "close", "append", "commit"} {
+		if err := newGate(&script{fail: step}).FinishAll(t.Context(), ended); err == nil {
+			t.Errorf("%s fails and nobody is told", step)
+		}
+	}
+}

@@ -131,7 +131,7 @@ func (g *Grant) discharges(c *call.Call, d *call.Decision, v call.Vote, scope Sc
 	if g.Use == Once {
 		return g.Digest == d.Digest && g.World == d.World && g.Policy == d.Policy && !d.Digest.IsZero()
 	}
-	if v.Level != call.ConfirmSession || d.Pinned || d.TakesCode {
+	if v.Level != call.ConfirmSession || d.Pinned || d.TakesCode || c.Sessionless {
 		return false
 	}
 	if c.Kind == call.Native {

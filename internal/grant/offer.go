@@ -19,11 +19,12 @@ type Offer struct {
 
 // Offers lists what a person may be offered for a call, the narrowest first.
 // The first is always this one call; a session offer follows only where a
-// session grant could discharge every vote that asks.
+// session grant could discharge every vote that asks, and where there is a
+// session at all.
 func Offers(c *call.Call, d *call.Decision) []Offer {
 	offers := []Offer{{Use: Once, Words: "this call, once"}}
 	asks := d.Confirmations()
-	if d.Level != call.ConfirmSession || d.Pinned || d.TakesCode || len(asks) == 0 {
+	if d.Level != call.ConfirmSession || d.Pinned || d.TakesCode || c.Sessionless || len(asks) == 0 {
 		return offers
 	}
 	if c.Kind == call.Native {

