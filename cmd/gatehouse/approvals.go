@@ -28,7 +28,7 @@ func newApprovals(a *app) *cobra.Command {
   gatehouse approvals approve r_2f… --credential-file me.key
   gatehouse approvals deny r_2f… --reason "use the staging database" --credential-file me.key`,
 	})
-	cmd.AddCommand(newApprovalsList(a), newApprovalsShow(a), newApprovalsWatch(a), newApprove(a), newDeny(a), newRespond(a), newEdit(a))
+	cmd.AddCommand(newApprovalsList(a), newApprovalsShow(a), newApprovalsWatch(a), newApprove(a), newDeny(a), newRespond(a), newEdit(a), newRelease(a), newRefuse(a))
 	return cmd
 }
 
@@ -45,18 +45,31 @@ func newApprovalsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return printJSON(out(cmd), list)
+			codes, err := challenges(cmd, c)
+			if err != nil {
+				return err
 			}
-			if len(list.Requests) == 0 {
+			if a.json {
+				return printJSON(out(cmd), struct {
+					*api.ApprovalList
+					Challenges []admin.Challenge `json:"challenges,omitzero"`
+				}{list, codes})
+			}
+			if len(list.Requests)+len(codes) == 0 {
 				_, err = fmt.Fprintln(out(cmd), "Nothing waits.")
 				return err
+			}
+			if len(list.Requests) == 0 {
+				return challengeTable(out(cmd), codes)
 			}
 			var rows [][]string
 			for _, r := range list.Requests {
 				rows = append(rows, []string{r.ID, r.State, r.Call.Principal.Agent, r.Call.Operation, oneLine(&r), ago(r.Filed, time.Now())})
 			}
-			return table(out(cmd), "request,state,agent,operation,what,filed", rows)
+			if err := table(out(cmd), "request,state,agent,operation,what,filed", rows); err != nil {
+				return err
+			}
+			return challengeTable(out(cmd), codes)
 		},
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "also those that were answered")
@@ -102,7 +115,16 @@ func newApprovalsShow(a *app) *cobra.Command {
 			if a.json {
 				return printJSON(out(cmd), r)
 			}
-			return printRequest(out(cmd), r)
+			if err := printRequest(out(cmd), r); err != nil {
+				return err
+			}
+			codes, err := challenges(cmd, c)
+			for i := range codes {
+				if codes[i].Subject == r.ID {
+					printChallenge(out(cmd), &codes[i])
+				}
+			}
+			return err
 		},
 	})
 }
@@ -185,6 +207,17 @@ func newApprovalsWatch(a *app) *cobra.Command {
 						return err
 					}
 					fmt.Fprintf(out(cmd), "\n%s\n\n", paint(out(cmd), yellow, "gatehouse approvals approve "+r.ID+"   or   deny "+r.ID))
+				}
+				codes, err := challenges(cmd, c)
+				if err != nil {
+					return err
+				}
+				for i := range codes {
+					if code := &codes[i]; !seen[code.ID] {
+						seen[code.ID] = true
+						printChallenge(out(cmd), code)
+						fmt.Fprintf(out(cmd), "\n%s\n\n", paint(out(cmd), yellow, "tell the code to "+match.Visible(code.Agent)+", or   gatehouse approvals release "+code.ID+"   or   refuse "+code.ID))
+					}
 				}
 				return nil
 			})

@@ -15,6 +15,8 @@ import (
 // holds a Public() string is shown with that text; any other is logged and
 // shown as "something went wrong".
 type Desk interface {
+	Watch
+
 	// Requests lists requests in the given state ("pending", "" for all),
 	// newest first, a page at a time.
 	Requests(ctx context.Context, state, cursor string, limit int) (list []admin.Request, next string, err error)

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // public is an error with a text for the person, as the real desk has them.
@@ -26,24 +27,26 @@ func (p public) Public() string { return string(p) }
 
 // desk is a console.Desk in memory.
 type desk struct {
-	elements admin.Elements
-	mu       sync.Mutex
-	changed  chan struct{}
-	requests []*admin.Request
-	records  []admin.Record
-	sessions []admin.Session
-	grants   []grant.Grant
-	kill     admin.Kill
-	policy   admin.Policy
-	people   []admin.Approver
-	agents   []admin.Agent
-	links    map[string]string    // link token → approver
-	cookies  map[string]time.Time // cookie → expiry
-	acts     []string
-	yes      []admin.Approval
-	present  int
-	seq      int
-	broken   error // returned by every read, if set
+	elements   admin.Elements
+	challenges []admin.Challenge
+	blocks     []session.Block
+	mu         sync.Mutex
+	changed    chan struct{}
+	requests   []*admin.Request
+	records    []admin.Record
+	sessions   []admin.Session
+	grants     []grant.Grant
+	kill       admin.Kill
+	policy     admin.Policy
+	people     []admin.Approver
+	agents     []admin.Agent
+	links      map[string]string    // link token → approver
+	cookies    map[string]time.Time // cookie → expiry
+	acts       []string
+	yes        []admin.Approval
+	present    int
+	seq        int
+	broken     error // returned by every read, if set
 }
 
 func newDesk() *desk {

@@ -102,6 +102,8 @@ type frame struct {
 	Pending      int
 	Kill         admin.Kill
 	Policy       admin.Policy
+	// Codes names the challenges that wait.
+	Codes string
 	// Status is the HTTP status, 0 for 200.
 	Status int
 	Page   any
@@ -139,6 +141,9 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v visitor, name
 		return err
 	}
 	if f.Policy, err = c.desk.Policy(r.Context()); err != nil {
+		return err
+	}
+	if f.Codes, err = c.waitingCodes(r); err != nil {
 		return err
 	}
 	f.Pending, f.Who = len(list), v.name

@@ -54,6 +54,9 @@ type requestView struct {
 	// HostRuns says that the agent's host, and not the gate, runs the call.
 	HostRuns bool
 	Session  *admin.Session
+	// Code is the code that approves the call when the agent hands it in, ""
+	// where none was asked for.
+	Code string
 	// Factor says that the person has a second factor enrolled.
 	Factor bool
 	// Token says when this was rendered, signed.
@@ -251,8 +254,17 @@ func (c *Console) showRequest(r *http.Request, who visitor, id string) (*request
 			return nil, err
 		}
 	}
-	v.Factor, err = c.hasFactor(r, who)
-	return v, err
+	waiting, err := c.codes(r, who)
+	if err != nil {
+		return nil, err
+	}
+	v.Factor = waiting.Factor
+	for _, ch := range waiting.List {
+		if ch.Kind == "request" && ch.Subject == id {
+			v.Code = ch.Code
+		}
+	}
+	return v, nil
 }
 
 // session finds the session a call belongs to, nil if it is not known.

@@ -24,6 +24,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
@@ -75,6 +76,7 @@ type daemon struct {
 	logKeys   *audit.Keys
 	sessions  *session.Registry
 	desk      *approval.Desk
+	autonomy  *autonomy.Keeper
 	channels  *approval.Channels
 	audit     *audit.Log
 	sequencer *audit.Sequencer
@@ -203,7 +205,7 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.sessions, d.desk, d.audit = session.New(d.keys, nil), approval.New(d.keys), audit.New(d.store)
+	d.sessions, d.desk, d.autonomy, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
 	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -238,8 +240,9 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
 	d.book, err = rulebook.Open(ctx, rulebook.Options{
 		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
-		Sources: []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
-		Compile: policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+		Sources:   []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
+		Knowledge: d.opts.Place.Knowledge(),
+		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
 	})
 	if err != nil {
 		return err
@@ -261,7 +264,8 @@ func (d *daemon) ownPaths(userPolicy string) []string {
 // wire connects the parts. Nothing runs yet.
 func (d *daemon) wire(addr string) error {
 	d.machine.Own.Listeners = []string{addr}
-	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[lastKey]gate.Standing)}
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, keeper: d.autonomy, record: d.record,
+		strikes: func() int { return d.book.Current().Settings.Strikes() }, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.restore = d.openRestore()
@@ -269,14 +273,14 @@ func (d *daemon) wire(addr string) error {
 		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 	})
 	d.admin = admin.New(admin.Options{
-		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate,
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate, Autonomy: d.autonomy,
 		File:   d.fileEdited,
 		Record: d.record.act,
 		Checkpoint: func(ctx context.Context) error {
 			_, err := d.sequencer.Checkpoint(ctx)
 			return err
 		},
-		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
+		Limits:  d.limits,
 		BaseURL: d.baseURL,
 	}, d.changes)
 	if err := d.openTools(); err != nil {
@@ -289,6 +293,7 @@ func (d *daemon) wire(addr string) error {
 		Hook:    d.newHooks(),
 		Seen:    d.seen,
 		Health:  d.health,
+		Process: d.startProcess,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
 		Hosts:   hosts, Log: d.log,
@@ -320,6 +325,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
 	if err := d.welcome(ctx); err != nil {
@@ -354,6 +360,9 @@ func (d *daemon) welcome(ctx context.Context) error {
 	_, err = fmt.Fprintf(d.opts.Terminal, "\n  Nobody is enrolled yet. Become the first approver (%s) by opening this link,\n  once, within ten minutes:\n\n    %s\n\n", name, link)
 	return err
 }
+
+// limits are the limits in force.
+func (d *daemon) limits() approval.Limits { return limits(&d.book.Current().Settings) }
 
 // newID makes an id for a call.
 func (d *daemon) newID() string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -28,7 +29,10 @@ type state struct {
 	store    *store.Store
 	desk     *approval.Desk
 	sessions *session.Registry
+	keeper   *autonomy.Keeper
 	record   *recorder
+	// strikes is how many violations block an agent, 0 for none.
+	strikes func() int
 
 	mu      sync.Mutex
 	last    map[lastKey]gate.Standing // what an agent's session met last
@@ -333,6 +337,11 @@ func (t *tx) Append(events ...*gate.Event) error {
 	for _, e := range events {
 		if err := t.s.record.append(t.Tx, e); err != nil {
 			return err
+		}
+		if e.Verdict != nil && e.Verdict.Violation != "" {
+			if err := t.strike(e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

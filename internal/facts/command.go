@@ -22,7 +22,7 @@ func (x *extractor) command(strs []String) {
 		x.unknown("runs a command that is not in the usual place", true)
 		return
 	}
-	opts := shell.Options{Cwd: x.call.Dir, Home: x.base.Home}
+	opts := shell.Options{Cwd: x.call.Dir, Home: x.base.Home, Knowledge: x.opts.Knowledge}
 	if x.root != "" {
 		opts.Workspace = []string{x.root}
 	}

@@ -60,8 +60,7 @@ func (x *extractor) external(strs []String) {
 	case call.OpShell:
 		x.command(strs)
 	case call.OpInput:
-		// Text for something that runs already: code of whatever reads it.
-		x.unknown("sends input to a running process", true)
+		x.input(strs)
 	case call.OpFileRead, call.OpFileSearch:
 		x.files(strs, call.FSRead, "reads")
 	case call.OpFileWrite, call.OpFileEdit:

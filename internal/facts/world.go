@@ -8,6 +8,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
 // World answers what cannot be known from the words of a call. The same
@@ -43,6 +44,8 @@ type Options struct {
 	Own Own
 	// Implied says which paths, fields and tools imply further capabilities.
 	Implied []Implied
+	// Knowledge is what is known about programs; nil is what is built in.
+	Knowledge *knowledge.Base
 }
 
 // Own is where the gate lives.

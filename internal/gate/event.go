@@ -92,10 +92,13 @@ type Ruling struct {
 	Channel []string `json:"channel"`
 	Grants  []string `json:"grants,omitzero"`
 	// Budget is the budget that was drawn from.
-	Budget   string `json:"budget,omitzero"`
-	Request  string `json:"request,omitzero"`
-	Reason   string `json:"reason"`
-	Observed bool   `json:"observed,omitzero"`
+	Budget  string `json:"budget,omitzero"`
+	Request string `json:"request,omitzero"`
+	Reason  string `json:"reason"`
+	// Violation names what of a denied call was an attempt on the gate or
+	// carried an attack, "" for none.
+	Violation string `json:"violation,omitzero"`
+	Observed  bool   `json:"observed,omitzero"`
 }
 
 // Start is the section that says that the effect may begin.

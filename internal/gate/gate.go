@@ -82,6 +82,8 @@ type Submission struct {
 	// nobody. Such an answer is not verified and never meets a pinned call.
 	HostAsk bool
 
+	// ready is set where the call is only asked about, see File.
+	ready *bool
 	// given is what the answer to a batch says about this call of it; such a
 	// call is not asked about again.
 	given *grant.Grant

@@ -44,6 +44,8 @@ func (t *trial) decide() {
 func (t *trial) rule(tx Tx) error {
 	d := &t.decision
 	switch {
+	case t.sub.ready != nil:
+		return t.inquire(tx)
 	case d.Level == call.AutoApprove:
 		return t.allow(tx, nil)
 	case t.snap != nil && t.snap.Settings.Observe && !switched(d):
@@ -131,7 +133,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 func (t *trial) deny(tx Tx, reason string) error {
 	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
 	e := t.event(nil)
-	e.Verdict.Reason = reason
+	e.Verdict.Reason, e.Verdict.Violation = reason, violation(&t.decision)
 	return tx.Append(e)
 }
 

@@ -35,7 +35,11 @@ type Machine struct {
 
 // Facts describes the call in the world as it is now.
 func (m *Machine) Facts(_ context.Context, c *call.Call, s *policy.Snapshot) *facts.Facts {
-	return facts.Extract(c, newView(), &facts.Options{Home: m.Home, Own: m.Own, Implied: m.impliedBy(s)})
+	opts := &facts.Options{Home: m.Home, Own: m.Own, Implied: m.impliedBy(s)}
+	if s != nil {
+		opts.Knowledge = s.Knowledge
+	}
+	return facts.Extract(c, newView(), opts)
 }
 
 // impliedBy compiles what the policy says implies a capability, once per

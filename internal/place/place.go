@@ -82,6 +82,9 @@ func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
 // Elements is the directory of elements.
 func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
 
+// Knowledge is the directory of the user's own files about programs.
+func (p Place) Knowledge() string { return filepath.Join(p.Home, "knowledge") }
+
 // AgentSettings are the files and folders in which agents' hooks are written,
 // relative to a home, a project or /etc. Package connect writes them, and no
 // agent may.

@@ -64,6 +64,11 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 	if (in.Plan || in.Switches.Plan) && !reads(in) && in.Call.Operation != call.OpNote {
 		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
 	}
+	if why := s.verifies(in); why != "" {
+		return ballot(call.StageSwitch, []call.Vote{{
+			Stage: call.StageSwitch, Source: "strictness", Rule: s.Settings.Strictness, Level: call.ConfirmSingleUse, Reason: why,
+		}})
+	}
 	return passed(call.StageSwitch, nothing)
 }
 

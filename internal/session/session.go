@@ -49,6 +49,9 @@ type Session struct {
 	Seen       time.Time  `json:"seen"`
 	Ended      time.Time  `json:"ended,omitzero"`
 	EndedBy    string     `json:"ended_by,omitzero"`
+	// Lineage are the agents that its process was started under, the nearest
+	// first. What stops one of them stops this session as well.
+	Lineage []string `json:"lineage,omitzero"`
 	// Touch asks the caller to call [Registry.Touch] in a write.
 	Touch bool `json:"-"`
 }
@@ -78,7 +81,7 @@ const seenEvery = time.Minute
 const maxName = 512
 
 const sessionColumns = `id, agent, ref, surface, workspace, pid, start, uid, boot, machine, token, attendance, mode,
-	opened, seen, ended, ended_by, mac`
+	opened, seen, ended, ended_by, lineage, mac`
 
 // sessionRow signs everything but the last use, which changes all the time and
 // opens nothing.
@@ -86,13 +89,17 @@ func (g *Registry) sessionRow(s *Session) *keyring.Row {
 	return g.keys.Row("session").Text(s.ID, s.Agent, s.Ref, s.Surface, s.Workspace).
 		Int(int64(s.Process.PID), int64(s.Process.Start), int64(s.Process.UID)).
 		Text(s.Process.Boot, s.Process.Machine, s.Token, string(s.Attendance), string(s.Mode)).
-		Time(s.Opened, s.Ended).Text(s.EndedBy)
+		Time(s.Opened, s.Ended).Text(s.EndedBy, s.lineage())
 }
+
+// lineage is the list as it is stored; names of agents hold no blank.
+func (s *Session) lineage() string { return strings.Join(s.Lineage, " ") }
 
 // sessionScan is where a row's columns go while it is read.
 type sessionScan struct {
 	s                          Session
 	start, opened, seen, ended int64
+	lineage                    string
 	mac                        []byte
 }
 
@@ -100,13 +107,15 @@ func (c *sessionScan) dest() []any {
 	s := &c.s
 	return []any{&s.ID, &s.Agent, &s.Ref, &s.Surface, &s.Workspace, &s.Process.PID, &c.start, &s.Process.UID,
 		&s.Process.Boot, &s.Process.Machine, &s.Token, &s.Attendance, &s.Mode, &c.opened, &c.seen, &c.ended, &s.EndedBy,
-		&c.mac}
+		&c.lineage, &c.mac}
 }
 
 // session checks the signature of what was read.
 func (g *Registry) session(c *sessionScan) (*Session, error) {
 	s := &c.s
-	s.Process.Start = uint64(c.start)
+	if s.Process.Start = uint64(c.start); c.lineage != "" {
+		s.Lineage = strings.Fields(c.lineage)
+	}
 	s.Opened, s.Seen, s.Ended = keyring.Time(c.opened), keyring.Time(c.seen), keyring.Time(c.ended)
 	if !g.sessionRow(s).Is(c.mac) {
 		return nil, fmt.Errorf("session %s: %w", s.ID, ErrForged)
@@ -170,10 +179,13 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 		return nil, false, err
 	}
 	s.Opened, s.Seen = now, now
+	if s.Lineage, err = g.lineageOf(tx, s, o.Peer); err != nil {
+		return nil, false, err
+	}
 	n, err := tx.Exec(`INSERT INTO agent_session (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-		$11, $12, $13, $14, $15, 0, '', $16) ON CONFLICT DO NOTHING`, s.ID, s.Agent, s.Ref, s.Surface, s.Workspace,
+		$11, $12, $13, $14, $15, 0, '', $16, $17) ON CONFLICT DO NOTHING`, s.ID, s.Agent, s.Ref, s.Surface, s.Workspace,
 		s.Process.PID, int64(s.Process.Start), int64(s.Process.UID), s.Process.Boot, s.Process.Machine, s.Token,
-		string(s.Attendance), string(s.Mode), keyring.Micros(now), keyring.Micros(now), g.sessionRow(s).Sum())
+		string(s.Attendance), string(s.Mode), keyring.Micros(now), keyring.Micros(now), s.lineage(), g.sessionRow(s).Sum())
 	if err != nil {
 		return nil, false, err
 	}
