@@ -196,3 +196,38 @@ func TestHeldHook(t *testing.T) {
 		t.Errorf("another process of the same user spoke for the session: %+v", r)
 	}
 }
+
+// TestSocketActivation: the gate takes over a socket that its service manager
+// opened, and leaves it behind for the next start.
+func TestSocketActivation(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "gh-act-")
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "activated.sock")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	must(t, err)
+	defer l.Close()
+	l.SetUnlinkOnClose(false)
+	passed, err := l.File()
+	must(t, err)
+	defer passed.Close()
+	for start := range 2 {
+		cmd := exec.Command("sh", "-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" up --data "$1" --socket "$2" --listen 127.0.0.1:0`,
+			gatetest.Binary(t), filepath.Join(dir, "data"), socket)
+		cmd.ExtraFiles = []*os.File{passed}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		must(t, cmd.Start())
+		// Whoever knocks before the gate is up waits at the door.
+		h := &api.Health{}
+		err := client.Unix(socket, "").Do(context.Background(), "GET", "/v1/health", nil, h)
+		if err != nil || h.Status == "" {
+			t.Errorf("start %d: %v %+v", start, err, h)
+		}
+		must(t, cmd.Process.Signal(syscall.SIGTERM))
+		_ = cmd.Wait() // how it ends is not what is tested
+		if _, err := os.Stat(socket); err != nil {
+			t.Errorf("start %d: the socket is gone: %v", start, err)
+		}
+	}
+}
