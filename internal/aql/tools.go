@@ -139,8 +139,11 @@ func (t *Tools) Call(ctx context.Context, who Caller, tool string, args jsontext
 	}
 	if _, raw := call.StringArg(args, "tool_name"); raw && (e == 0 || e == call.Read) {
 		// A host that was told to ask this tool for permission sends what it
-		// wants to run, and nothing about operations.
-		return t.one(ctx, who, e, &input{Operation: "permission_prompt", Params: args})
+		// wants to run, and nothing about operations. It takes one text for an
+		// answer, and refuses one that comes in another form beside it.
+		r := t.one(ctx, who, e, &input{Operation: "permission_prompt", Params: args})
+		r.Structured = nil
+		return r
 	}
 	if err := json.Unmarshal(args, &in, json.RejectUnknownMembers(true)); err != nil {
 		return failed(refused("the arguments are not what this tool takes (operation, element_type, params; or operations, all_or_nothing): %v", err))

@@ -23,6 +23,8 @@ type Step struct {
 	// Tool and Input are any other call.
 	Tool  string
 	Input jsontext.Value
+	// Make, if set, makes the step of what came back so far.
+	Make func(results []string) Step
 }
 
 // Model is a scripted model. It is safe for concurrent use.
@@ -116,6 +118,9 @@ func (m *Model) turn(offered, results []string) (step *Step, n int) {
 		return nil, m.turns
 	}
 	s := m.steps[len(results)]
+	if s.Make != nil {
+		s = s.Make(results)
+	}
 	if s.Command != "" {
 		s = shellStep(offered, s.Command)
 	}

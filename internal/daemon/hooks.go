@@ -97,8 +97,8 @@ func (b *bindings) End(ctx context.Context, id, by string) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.End(tx, id, by) })
 }
 
-// maxSeen bounds how many records one question about a session reads.
-const maxSeen = 5000
+// maxHostIDs bounds how many records one question about a session reads.
+const maxHostIDs = 5000
 
 // seen returns the host's ids of the calls of a session, from the log.
 func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, error) {
@@ -110,7 +110,7 @@ func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, 
 	known := make(map[string]bool)
 	for _, id := range sessions {
 		cursor := ""
-		for err == nil && len(known) < maxSeen {
+		for err == nil && len(known) < maxHostIDs {
 			var page []admin.Record
 			page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: "call", Session: id}, cursor, 200)
 			for i := 0; err == nil && i < len(page); i++ {

@@ -129,9 +129,11 @@ func (s *server) tools(oneEndpoint bool) *sdk.Server {
 				return nil, errors.New("nobody said who is calling")
 			}
 			r := s.opts.Tools.Call(ctx, who.Caller, t.Name, jsontext.Value(req.Params.Arguments))
-			return &sdk.CallToolResult{
-				IsError: r.IsError, Content: []sdk.Content{&sdk.TextContent{Text: r.Text}}, StructuredContent: json.RawMessage(r.Structured),
-			}, nil
+			result := &sdk.CallToolResult{IsError: r.IsError, Content: []sdk.Content{&sdk.TextContent{Text: r.Text}}}
+			if r.Structured != nil {
+				result.StructuredContent = json.RawMessage(r.Structured)
+			}
+			return result, nil
 		})
 	}
 	return srv

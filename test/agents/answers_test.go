@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -199,14 +200,46 @@ func TestPermissionPromptTool(t *testing.T) {
 	if w.exists("never.txt") || !saw(results, "the test forbids it") {
 		t.Errorf("denied: it ran: %t; the model saw %q", w.exists("never.txt"), results)
 	}
+	results, _ = w.run(run, canary.Step{Command: "touch asked.txt"})
+	if w.exists("asked.txt") || !saw(results, "needs a person's approval") {
+		t.Errorf("asked: it ran: %t; the model saw %q", w.exists("asked.txt"), results)
+	}
+	w.approve(w.answerOr(nil))
+	if results, _ = w.run(run, canary.Step{Command: "touch asked.txt"}); !w.exists("asked.txt") {
+		t.Errorf("what was approved did not run; the model saw %q", results)
+	}
+}
+
+// TestCodexInput: what Codex types into a program that runs already is not
+// shown to a hook (attack 24). Starting such a program asks every time, and the
+// heartbeat finds what was typed. If Codex begins to show it, this fails, and
+// docs/agents.md has good news.
+func TestCodexInput(t *testing.T) {
+	t.Parallel()
+	w := connected(t, "codex")
 	w.present()
+	id := regexp.MustCompile(`session ID (\d+)`)
+	typed := canary.Step{Make: func(results []string) canary.Step {
+		found := id.FindStringSubmatch(results[0])
+		if found == nil {
+			return canary.Step{}
+		}
+		return canary.Step{Tool: "write_stdin", Input: jsontext.Value(`{"session_id":` + found[1] + `,"chars":"touch typed.txt\n","yield_time_ms":1500}`)}
+	}}
 	done := make(chan []string)
 	go func() {
-		results, _ := w.run(run, canary.Step{Command: "touch asked.txt"})
+		results, _ := w.run(canary.Run{Reckless: true}, canary.Step{Tool: "exec_command", Input: jsontext.Value(`{"cmd":"bash","tty":true,"yield_time_ms":500}`)}, typed)
 		done <- results
 	}()
-	w.approve(w.answerOr(done))
-	if results := <-done; !w.exists("asked.txt") {
-		t.Errorf("what was approved did not run; the model saw %q", results)
+	w.approve(w.answerOr(done)) // an interactive shell is asked about
+	results := <-done
+	if len(results) != 2 {
+		t.Fatalf("the model saw %q", results)
+	}
+	if len(w.records("call")) > 2 { // the question and its answer
+		t.Errorf("the gate heard of the input: %+v", w.records("call"))
+	}
+	if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "write_stdin") {
+		t.Errorf("doctor says %s (%s)", holds, text)
 	}
 }
