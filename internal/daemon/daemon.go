@@ -255,7 +255,7 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
 }
 
@@ -300,6 +300,7 @@ func (d *daemon) wire(addr string) error {
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Hook:    d.newHooks(),
+		Seen:    d.seen,
 		Health:  d.health,
 		Process: d.startProcess,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),

@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -35,6 +36,7 @@ func (x *extractor) command(strs []String) {
 	// it does not see through is code.
 	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
+	f.Project = projectCode(a)
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
@@ -50,6 +52,35 @@ func (x *extractor) command(strs []String) {
 	})
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
+}
+
+// projectCode names the programs of a command that run code of the project, if
+// that is all that is unknown about it.
+func projectCode(a *shell.Analysis) []string {
+	if a.Class != shell.ClassUnknown || !a.Complete {
+		return nil
+	}
+	var programs []string
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if c.Class != shell.ClassUnknown {
+			continue
+		}
+		runs := false
+		for j := range c.Effects {
+			e := &c.Effects[j]
+			if e.Class == shell.ClassUnknown && !e.Project {
+				return nil
+			}
+			runs = runs || e.Project
+		}
+		if !runs || c.Remote || c.Program == "" {
+			return nil
+		}
+		programs = append(programs, c.Program)
+	}
+	slices.Sort(programs)
+	return slices.Compact(programs)
 }
 
 // shells are the programs that run text given with -c.
@@ -98,26 +129,30 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 		x.commandHost(e.Host, at)
 	case shell.KindExecute:
 		x.need(call.ProcExec, c.Program, at)
-		x.script(e)
+		x.script(e, at)
 	case shell.KindPrivilege, shell.KindOutside:
 		x.facts.Outside = true
 		x.need(call.ProcExec, "", at)
 	case shell.KindBypass:
 		x.self(at.Where, "it starts an agent with its checks off; dispatch it through the gate instead")
 	case shell.KindUnknown:
-		x.script(e)
+		x.script(e, at)
 	}
 }
 
-// script looks at a file whose content is run: an approval of the command is
-// one of what was in it.
-func (x *extractor) script(e *shell.Effect) {
+// script looks at a file whose content is run, now or later: an approval of the
+// command is one of what was in it. Writing an agent's settings is arranging
+// for something to run, and what their hooks say is not an agent's to change.
+func (x *extractor) script(e *shell.Effect, at call.Evidence) {
 	if !e.Path.Known || e.Path.Glob || e.Path.Value == "" || e.Path.Scope == shell.ScopeRemote {
 		return
 	}
 	if real, byWords, problem := x.resolve(e.Path.Text()); problem == "" {
 		x.look(real)
 		x.look(byWords)
+		if x.hookSettings(real) || x.hookSettings(byWords) {
+			x.self(at.Where, "an agent's hook settings "+real)
+		}
 	}
 }
 

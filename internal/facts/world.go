@@ -50,9 +50,11 @@ type Options struct {
 
 // Own is where the gate lives.
 type Own struct {
-	// Paths are the gate's own files and directories and the hook settings of
-	// agents, as real paths.
+	// Paths are the gate's own files and directories, as real paths.
 	Paths []string
+	// Settings are the files in which agents' hooks are written, relative to a
+	// home or a project; no agent changes them, wherever they lie.
+	Settings []string
 	// Listeners are the gate's addresses, as host:port.
 	Listeners []string
 	// PID is the gate's own process.

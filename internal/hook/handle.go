@@ -51,6 +51,8 @@ type Options struct {
 	// HostAsk says whether the operator lets this host's own question stand in
 	// for an approver where none can be reached.
 	HostAsk func(host string, c *call.Call) bool
+	// Program is the gatehouse that runs commands confined.
+	Program string
 	Log     *slog.Logger
 }
 
@@ -82,6 +84,8 @@ type Request struct {
 	Wait time.Duration
 	// Defer says that the host may be told to come back later.
 	Defer bool
+	// Confine says that code of the project is to run confined.
+	Confine bool
 }
 
 // Handle answers one event. Whatever fails on the way blocks.
@@ -153,7 +157,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
-		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
+		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && a.rewrites && h.opts.Program != "",
 		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
@@ -163,11 +167,18 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(ans.Edited.Args))
 	case ans.Verdict == gate.Allowed:
 		var edited jsontext.Value
+		var err error
 		id := ans.CallID
 		if ans.Edited != nil {
 			edited, id = ans.Edited.Args, ans.Edited.ID
 		}
 		edited = withNotes(edited, e.input)
+		if confined(ans) {
+			if edited, err = h.confine(a, e, edited); err != nil {
+				h.finish(ctx, id, p, gate.Refused, err.Error())
+				return block("Not run: " + err.Error() + ".")
+			}
+		}
 		told := e.input
 		if edited != nil {
 			told = edited

@@ -128,6 +128,8 @@ type Effect struct {
 	Secret bool
 	// Recursive says that the effect reaches everything below Path.
 	Recursive bool
+	// Project says that code of the project runs: its tests, its build.
+	Project bool
 	// Span is the text that causes the effect.
 	Span Span
 	// Why says it in words.

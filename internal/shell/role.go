@@ -42,7 +42,7 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 		return
 	}
 	e := Effect{Kind: m.kind, Class: m.class, Irreversible: m.irreversible, Span: span, Why: m.why}
-	e.Secret = d == knowledge.DoesSecret
+	e.Secret, e.Project = d == knowledge.DoesSecret, d == knowledge.DoesProject
 	if strings.HasPrefix(why, "by ") {
 		e.Why += " " + why
 	} else if why != "" {
