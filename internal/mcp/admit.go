@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ func (x *exchange) call(ctx context.Context, t *target, l *live, m *wire.Message
 	if m.Method == "tools/call" {
 		tool := m.String("name")
 		if tool == "" {
-			return nil, errors.New("Denied: the call names no tool")
+			return nil, denied("the call names no tool")
 		}
 		pin, err := x.trusted(ctx, t, l, tool)
 		if err != nil {
@@ -65,7 +64,7 @@ func (x *exchange) forwards(m *wire.Message) ([]call.Field, error) {
 		switch {
 		case name == "_meta":
 			if v.Kind() != '{' {
-				return nil, errors.New("Denied: _meta must be an object")
+				return nil, denied("_meta must be an object")
 			}
 			v = wire.Set(v, volatile)
 		case m.Method != "tools/call" || name == "name" || name == "arguments":
@@ -73,7 +72,7 @@ func (x *exchange) forwards(m *wire.Message) ([]call.Field, error) {
 		}
 		v = slices.Clone(v)
 		if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false)); err != nil {
-			return nil, errors.New("Denied: the request is not strict JSON")
+			return nil, denied("the request is not strict JSON")
 		}
 		out = append(out, call.Field{Name: name, Value: string(v)})
 	}

@@ -104,7 +104,7 @@ func New(opts Options) *Front {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns, transport.DisableCompression = 256, 0, true
 	f.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("the upstream redirects, and a credential must not follow") //nolint:err113 // shown as it is
+		return errors.New("the upstream redirects, and a credential must not follow")
 	}}
 	return f
 }

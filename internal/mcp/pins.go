@@ -44,11 +44,12 @@ func canonical(raw jsontext.Value) (string, error) {
 	return string(v), err
 }
 
-// errHidden refuses a tool.
-type errHidden struct{ text string }
+// denied refuses a request before it is decided on, with the reason in words
+// for the model.
+type denied string
 
 // Error says why.
-func (e errHidden) Error() string { return e.text }
+func (d denied) Error() string { return "Denied: " + string(d) + "." }
 
 // trusted says whether a tool is defined as it was pinned, and returns the
 // digest of its definition.
@@ -65,10 +66,10 @@ func (x *exchange) trusted(ctx context.Context, t *target, l *live, tool string)
 		reason = s.Hidden[""]
 	}
 	if reason == "" {
-		return "", errHidden{fmt.Sprintf("Denied: the MCP server %s has no tool %q.", t.name, tool)}
+		return "", denied(fmt.Sprintf("the MCP server %s has no tool %q", t.name, tool))
 	}
-	return "", errHidden{fmt.Sprintf("Denied: the tool %q of the MCP server %s is not available: %s, and nobody has accepted it yet. "+
-		"Tell the person you work for; `gatehouse upstream diff %s` shows them what changed.", tool, t.name, reason, t.name)}
+	return "", denied(fmt.Sprintf("the tool %q of the MCP server %s is not available: %s, and nobody has accepted it yet. "+
+		"Tell the person you work for; `gatehouse upstream diff %s` shows them what changed", tool, t.name, reason, t.name))
 }
 
 // survey asks the upstream for all its tools and compares them with the pins,

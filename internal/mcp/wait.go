@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -92,7 +91,7 @@ func (x *exchange) resume(m *wire.Message) (*heldState, *wire.Message, error) {
 	if !ours {
 		return nil, m, nil
 	}
-	errBad := errors.New("Denied: the state of the request is not one the gate gave you, or it has run out; send the request again without it.") //nolint:staticcheck // read by a model
+	errBad := denied("the state of the request is not one the gate gave you, or it has run out; send the request again without it")
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, m, errBad

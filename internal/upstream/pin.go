@@ -1,10 +1,11 @@
 package upstream
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -283,21 +284,18 @@ func (g *Registry) ClearCredential(tx *store.Tx, upstream, agent string) (bool, 
 // Credential opens the credential of an agent for an upstream: its own, else
 // the one for all, else none.
 func (g *Registry) Credential(tx *store.Tx, upstream, agent string) (string, error) {
-	rows, err := tx.Query(`SELECT agent, sealed FROM upstream_credential WHERE upstream = $1 AND agent IN ($2, '') ORDER BY agent DESC`, upstream, agent)
+	var of string
+	var sealed []byte
+	err := tx.QueryRow(`SELECT agent, sealed FROM upstream_credential WHERE upstream = $1 AND agent IN ($2, '') ORDER BY agent DESC LIMIT 1`,
+		upstream, agent).Scan(&of, &sealed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
 	if err != nil {
 		return "", err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var of string
-		var sealed []byte
-		if err := rows.Scan(&of, &sealed); err != nil {
-			return "", err
-		}
-		plain, err := g.keys.Open(credentialPurpose(upstream, of), sealed)
-		return string(bytes.Clone(plain)), err
-	}
-	return "", rows.Err()
+	plain, err := g.keys.Open(credentialPurpose(upstream, of), sealed)
+	return string(plain), err
 }
 
 // Agents lists the agents that have a credential for an upstream.
