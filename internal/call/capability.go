@@ -32,6 +32,10 @@ type Need struct {
 	Scope      string     `json:"scope,omitzero"`
 	// Inside says that a path scope lies inside the workspace.
 	Inside bool `json:"inside,omitzero"`
+	// Root is the workspace that a scope inside it is relative to, by its real
+	// path, device and inode. A grant for a scope holds in the root it was
+	// given for and in no other that is put in its place.
+	Root string `json:"root,omitzero"`
 	// Evidence points at what in the call makes the need.
 	Evidence []Evidence `json:"evidence,omitzero"`
 }

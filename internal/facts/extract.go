@@ -55,78 +55,6 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	return x.facts
 }
 
-// external describes a call by the family of its tool.
-func (x *extractor) external(strs []String) {
-	switch x.call.Operation {
-	case call.OpShell:
-		x.command(strs)
-	case call.OpInput:
-		// Text for something that runs already: code of whatever reads it.
-		x.unknown("sends input to a running process", true)
-	case call.OpFileRead, call.OpFileSearch:
-		x.files(strs, call.FSRead, "reads")
-	case call.OpFileWrite, call.OpFileEdit:
-		x.files(strs, call.FSWrite, "writes")
-	case call.OpPatch:
-		x.unknown("applies a patch", false)
-	case call.OpWebFetch:
-		x.urls(strs)
-	case call.OpWebSearch:
-		x.need(call.NetEgress, "web search", call.Evidence{Where: "operation", Text: x.call.Operation})
-		x.facts.Words = "searches the web"
-	case call.OpNote:
-		x.facts.Class, x.facts.Words = "safe", "keeps notes for itself"
-	case call.OpTask:
-		x.unknown("starts a sub-agent, whose own calls come to the gate", false)
-	default:
-		x.unknown("uses a tool that the gate does not know: "+x.call.Operation, takesCode(strs))
-	}
-}
-
-// unknown describes a call whose effect cannot be told from its words.
-func (x *extractor) unknown(words string, code bool) {
-	x.facts.Class, x.facts.Words, x.facts.TakesCode = "unknown", words, code
-}
-
-// codeFields are the names of arguments that hold code to be run.
-var codeFields = map[string]bool{"code": true, "script": true, "command": true, "cmd": true, "expression": true, "query": true, "sql": true}
-
-func takesCode(strs []String) bool {
-	for _, s := range strs {
-		if codeFields[s.Name] {
-			return true
-		}
-	}
-	return false
-}
-
-// pathFields are the names of arguments that hold a path.
-var pathFields = map[string]bool{
-	"path": true, "file_path": true, "filePath": true, "file": true, "filename": true, "notebook_path": true,
-	"absolute_path": true, "target_file": true, "dir_path": true, "directory": true, "dir": true, "paths": true,
-}
-
-// files describes a file tool by its path arguments.
-func (x *extractor) files(strs []String, c call.Capability, verb string) {
-	var words []string
-	for _, s := range strs {
-		if s.Key || !pathFields[s.Name] {
-			continue
-		}
-		scope := x.path(c, s)
-		words = append(words, verb+" "+scope)
-	}
-	if len(words) == 0 && c == call.FSRead && x.call.Operation == call.OpFileSearch {
-		// A search without a path is a search of the working directory.
-		words = append(words, verb+" "+x.path(c, String{Text: ".", Where: "dir"}))
-	}
-	if len(words) == 0 {
-		x.unknown("names no file", false)
-		return
-	}
-	x.facts.Words = strings.Join(words, ", ")
-}
-
 // path adds the need for one path and what else it implies, and returns the
 // scope. A path that cannot be resolved counts as the widest.
 func (x *extractor) path(c call.Capability, s String) string {
@@ -232,21 +160,6 @@ func (x *extractor) scope(real string) (scope string, inside bool) {
 // need adds a need that has no path.
 func (x *extractor) need(c call.Capability, scope string, e call.Evidence) {
 	x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Evidence: []call.Evidence{e}})
-}
-
-// urls describes a fetch.
-func (x *extractor) urls(strs []String) {
-	found := false
-	for _, s := range strs {
-		if s.Key || s.Name != "url" && s.Name != "uri" && !strings.Contains(s.Text, "://") {
-			continue
-		}
-		found = true
-		x.host(s.Text, call.Evidence{Where: s.Where, Text: s.Text})
-	}
-	if !found {
-		x.unknown("names no address", false)
-	}
 }
 
 // host adds the need to reach a host.

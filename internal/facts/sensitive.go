@@ -51,3 +51,18 @@ func sensitive(real, home string) bool {
 }
 
 func within(dir, p string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+// picksSecrets says whether a pattern picks out files that hold credentials:
+// it matches the name of one, and not just any name.
+func picksSecrets(glob string) bool {
+	name := path.Base(glob)
+	if ok, err := path.Match(name, "main.go"); ok || err != nil {
+		return false
+	}
+	for _, n := range []string{".env", ".env.local", "id_rsa", "id_ed25519", "credentials", "server.pem", "server.key", ".netrc", ".npmrc", ".pgpass"} {
+		if ok, _ := path.Match(name, n); ok {
+			return true
+		}
+	}
+	return sensitive(name, "")
+}
