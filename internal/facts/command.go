@@ -34,6 +34,7 @@ func (x *extractor) command(strs []String) {
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
+	x.confine(a, where)
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
@@ -48,6 +49,20 @@ func (x *extractor) command(strs []String) {
 	})
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
+}
+
+// confine describes a command whose unknown parts are all code that a sandbox
+// holds, where the host lets the gate put one around it: what it needs is to
+// run code that can change the workspace and nothing else, and reach nobody.
+func (x *extractor) confine(a *shell.Analysis, where string) {
+	if !x.call.Rewrites || x.root == "" || !a.Bounded() {
+		return
+	}
+	x.facts.Confined, x.facts.TakesCode = true, false
+	x.facts.Needs = append(x.facts.Needs, call.Need{
+		Capability: call.ProcExec, Scope: call.Confined, Inside: true, Root: x.rootID(),
+		Evidence: []call.Evidence{{Where: where, Text: "runs code that the words do not show, confined to the workspace"}},
+	})
 }
 
 // shells are the programs that run text given with -c.
@@ -84,17 +99,22 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
 	case shell.KindWrite:
+		if x.facts.Confined && e.Bounded {
+			return // inside the sandbox, which says where it may
+		}
+		if e.Database {
+			x.database(c, at)
+			return
+		}
 		x.commandPath(call.FSWrite, e, at)
 	case shell.KindDelete:
 		x.commandPath(call.FSDelete, e, at)
 	case shell.KindNetwork:
-		if e.Host == "" {
-			x.need(call.NetEgress, "", at)
-			return
-		}
-		x.commandHost(e.Host, at)
+		x.network(c, e, at)
 	case shell.KindExecute:
-		x.need(call.ProcExec, c.Program, at)
+		if !x.facts.Confined {
+			x.need(call.ProcExec, c.Exec(), at)
+		}
 		x.script(e)
 	case shell.KindPrivilege, shell.KindOutside:
 		x.facts.Outside = true
@@ -134,6 +154,9 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		return
 	}
 	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
+	if e.Recursive && c == call.FSWrite {
+		x.tree(scope)
+	}
 	if e.Secret && !x.needs(call.SecretsAccess, scope) {
 		x.need(call.SecretsAccess, scope, at)
 	}
@@ -150,6 +173,72 @@ func (x *extractor) pattern(c call.Capability, e *shell.Effect, at call.Evidence
 		dir = "."
 	}
 	x.path(c, String{Where: at.Where, Text: dir})
+}
+
+// tree makes the need that was added last one for everything below its path.
+func (x *extractor) tree(scope string) {
+	if n := &x.facts.Needs[len(x.facts.Needs)-1]; n.Scope == scope && n.Capability == call.FSWrite && scope != "" {
+		n.Scope = strings.TrimSuffix(scope, "/") + "/**"
+	}
+}
+
+// network adds the need to reach what a command contacts. What only the
+// program's own settings say is named by the program, unless the command says
+// it elsewhere; where code runs on top of that, it is anyone's guess.
+func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence) {
+	switch byProgram := strings.HasPrefix(e.Server, "by "); {
+	case e.Host != "":
+		x.commandHost(e.Host, at)
+	case byProgram && namesServer(c):
+	case byProgram && runsCode(c), e.Irreversible:
+		x.need(call.NetEgress, "", at)
+	case strings.HasPrefix(e.Server, "$") && !x.call.Rewrites:
+		// A shell that lives on may have set the variable to anything.
+		x.need(call.NetEgress, "", at)
+	default:
+		x.need(call.NetEgress, e.Server, at)
+	}
+}
+
+// namesServer says whether a command says itself what it contacts.
+func namesServer(c *shell.Command) bool {
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == shell.KindNetwork && !strings.HasPrefix(e.Server, "by ") {
+			return true
+		}
+	}
+	return false
+}
+
+func runsCode(c *shell.Command) bool {
+	for i := range c.Effects {
+		if k := c.Effects[i].Kind; k == shell.KindExecute || k == shell.KindUnknown {
+			return true
+		}
+	}
+	return false
+}
+
+// database adds the need to change a database: the file that the command
+// writes anyway, or the one on the server that it contacts.
+func (x *extractor) database(c *shell.Command, at call.Evidence) {
+	server := ""
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch {
+		case e.Kind == shell.KindWrite && e.Path.Value != "":
+			return
+		case e.Kind == shell.KindNetwork && e.Host != "":
+			server = e.Host
+		case e.Kind == shell.KindNetwork && (server == "" || strings.HasPrefix(server, "by ")):
+			server = e.Server
+		}
+	}
+	if server == "" || strings.HasPrefix(server, "$") && !x.call.Rewrites {
+		x.need(call.FSWrite, "", at)
+		return
+	}
+	x.need(call.FSWrite, "database "+server, at)
 }
 
 // commandHost adds the need to reach a host that a command names.

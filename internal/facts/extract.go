@@ -87,7 +87,11 @@ func (x *extractor) place(c call.Capability, real string, evidence call.Evidence
 		x.changed = append(x.changed, real)
 	}
 	scope, inside := x.scope(real)
-	x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}})
+	n := call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}}
+	if inside {
+		n.Root = x.rootID()
+	}
+	x.facts.Needs = append(x.facts.Needs, n)
 	if sensitive(real, x.base.Home) {
 		x.need(call.SecretsAccess, scope, evidence)
 	}
@@ -155,6 +159,14 @@ func (x *extractor) scope(real string) (scope string, inside bool) {
 		return "." + strings.TrimPrefix(real, strings.TrimSuffix(x.root, "/")), true
 	}
 	return real, false
+}
+
+// rootID says which directory the workspace is: its path, and what is there.
+func (x *extractor) rootID() string {
+	if x.world == nil {
+		return x.root
+	}
+	return x.root + " " + x.world.Identify(x.root)
 }
 
 // need adds a need that has no path.

@@ -57,6 +57,9 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
+	// Confined says that the call is to run in the gate's sandbox, around the
+	// workspace and without network, which the host lets the gate arrange.
+	Confined bool
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.

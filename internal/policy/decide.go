@@ -101,7 +101,7 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && s.confines() {
+	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && (in.Facts.Confined || s.confines()) {
 		d.Requires = slices.Clone(confined)
 	}
 	return d

@@ -119,7 +119,8 @@ func (s *Snapshot) applyRules(in *Input, buf *Buffer) (objections int) {
 // a matter of course, so its class stands for a plain proc.exec that would
 // ask; and the class of a command that writes or connects is voted on the
 // needs that say where, if there are any. A class that is destructive or
-// unknown always votes by itself. A call that needs nothing and has no class
+// unknown always votes by itself, except that code which runs confined is
+// voted on as such where the profile has an entry for it. A call that needs nothing and has no class
 // is unknown: someone must look at it.
 func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	f := in.Facts
@@ -143,7 +144,10 @@ func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	if class == "" || told {
 		return
 	}
-	v := s.voteClass(class)
+	v, ok := s.voteClass(class, f.Confined)
+	if !ok {
+		return
+	}
 	if v.Level.Asks() && buf.lowered(func(r *rule) bool { return r.lowersClass(in, class) }) {
 		buf.conflict(&v)
 		return
@@ -188,15 +192,30 @@ func (s *Snapshot) voteNeed(n *call.Need, t *target, class string) (vote call.Vo
 	return vote, ok
 }
 
-// voteClass is the strictest vote of all profiles on a class.
-func (s *Snapshot) voteClass(class string) call.Vote {
-	vote := s.profiles[0].voteClass(class)
-	for i := range s.profiles[1:] {
-		if v := s.profiles[i+1].voteClass(class); v.Level.StricterThan(vote.Level) {
-			vote = v
+// voteClass is the strictest vote of all profiles on a class; none if every
+// profile speaks about what runs confined, and the call does.
+func (s *Snapshot) voteClass(class string, confined bool) (vote call.Vote, ok bool) {
+	for i := range s.profiles {
+		p := &s.profiles[i]
+		if confined && class == classUnknown && p.confined() {
+			continue
+		}
+		if v := p.voteClass(class); !ok || v.Level.StricterThan(vote.Level) {
+			vote, ok = v, true
 		}
 	}
-	return vote
+	return vote, ok
+}
+
+// confined says whether the profile has an entry for code that runs confined.
+// It then stands for the class unknown: what is not seen through is held.
+func (p *profile) confined() bool {
+	for i := range p.scoped[call.ProcExec] {
+		if p.scoped[call.ProcExec][i].pattern.src == call.Confined {
+			return true
+		}
+	}
+	return false
 }
 
 // voteNeed finds the profile's entry for one need. Scoped entries that cover

@@ -79,7 +79,7 @@ func (a *analyzer) sqlStatement(stmt string, w *word) {
 			class = max(class, ClassUnknown)
 		}
 	}
-	e := Effect{Kind: KindWrite, Class: class, Span: w.span, Why: "changes a database: " + strings.ToLower(words[0])}
+	e := Effect{Kind: KindWrite, Class: class, Database: true, Span: w.span, Why: "changes a database: " + strings.ToLower(words[0])}
 	switch class {
 	case ClassSafe:
 		e.Kind, e.Why = KindRead, "reads a database"

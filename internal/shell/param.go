@@ -114,7 +114,12 @@ func (b *builder) variable(name string, quoted bool) {
 		b.cur.listing = alone
 		b.cur.setRare(func(r *rare) { r.root = v.root })
 	case !v.known():
+		_, set := a.st.vars[name]
+		alone := !set && quoted && b.cur.known && b.text.Len() == 0 && b.alts == nil
 		b.unknownParam(quoted)
+		if alone {
+			b.cur.setRare(func(r *rare) { r.env = name })
+		}
 	case quoted:
 		b.writeValue(v)
 	case a.st.ifs:

@@ -75,8 +75,8 @@ func granted(grants []grant.Grant, c call.Capability, what string) bool {
 	return false
 }
 
-// changes are words that may stand for more than reading; harms those that
-// nobody should grant for a session. The oracle knows words and nothing else.
+// changes are words that may stand for more than reading; harms is what nobody
+// should grant for a session. The oracle knows words and nothing else.
 var (
 	quoted  = regexp.MustCompile(`'[^']*'|"[^"$` + "`" + `]*"`)
 	quiet   = regexp.MustCompile(`[0-9&]*>+\s*(/dev/null|&[0-9-])`)
@@ -88,10 +88,11 @@ var (
 		pytest tox jest vitest bash sh zsh eval source exec xargs sudo su doas apt apt-get yum dnf brew docker podman
 		psql mysql sqlite3 mongo redis-cli clickhouse-client kill killall pkill systemctl crontab at
 		commit push pull fetch clone checkout reset rebase merge stash clean apply am tag restore switch add export`)
-	harms = words(`rm rmdir shred dd mkfs kill killall pkill push clean reset drop truncate delete deleted unlink rmtree
-		removeall rimraf vacuum grant revoke sudo su doas apt apt-get yum dnf brew systemctl crontab ssh scp publish
-		printenv token tokens secret secrets password credentials .env id_rsa shadow delete_topics requests urllib socket fetch
-		checkout rebase restore`)
+	// Of a command line the words outside quotes, of code the calls.
+	harms = words(`rm rmdir shred dd mkfs kill killall pkill push clean reset sudo su doas apt apt-get yum dnf brew systemctl crontab ssh
+		scp publish printenv env set checkout rebase restore install`)
+	harmful = regexp.MustCompile(`(?i)\b(rmtree|unlink|os\.remove|rm -r|drop (table|database|index)|truncate table|delete from|delete_topics|` +
+		`requests\.|urllib|socket\.|smtplib|authorized_keys|id_rsa|/etc/shadow|\.aws/|\.ssh/|git push|reset --hard)`)
 	editing = regexp.MustCompile(`(?i)write|edit|create|insert|replace|patch|change|delete|remove|move|rename`)
 	noting  = regexp.MustCompile(`(?i)^(todo|task|think|finish|plan)`)
 )
@@ -114,7 +115,10 @@ func byWords(o *outcome) string {
 	shell := call.FoldTool(o.step.Tool) == call.OpShell
 	if len(o.by) > 0 {
 		// A grant covers it: it must not do what nobody grants for a session.
-		for _, w := range word.FindAllString(strings.ToLower(string(o.step.Input)), -1) {
+		if found := harmful.FindString(text); shell && found != "" {
+			return "a grant covered " + found
+		}
+		for _, w := range word.FindAllString(outside(text), -1) {
 			if shell && harms[w] {
 				return "a grant covered the word " + w
 			}
@@ -130,24 +134,33 @@ func byWords(o *outcome) string {
 		}
 		return ""
 	}
-	text = comment.ReplaceAllString(text, "")
-	if inner := strings.TrimPrefix(text, "/bin/bash -lc "); inner != text {
-		text = strings.Trim(inner, `"'`)
-	}
-	text = quiet.ReplaceAllString(quoted.ReplaceAllString(text, "Q"), "")
+	text = outside(text)
 	if strings.Contains(text, ">") {
 		return "it redirects into a file"
 	}
-	for i, w := range word.FindAllString(text, -1) {
-		if changes[w] && !(i > 0 && informs(text, w)) {
+	for _, w := range word.FindAllString(text, -1) {
+		if changes[w] && !informs(text, w) {
 			return "the word " + w
 		}
 	}
 	return ""
 }
 
-// informs says that a word is only asked about: `which python3`.
+// outside is a command line without what stands in quotes, here-documents and
+// comments, and without redirections that go nowhere.
+func outside(text string) string {
+	if inner := strings.TrimPrefix(text, "/bin/bash -lc "); inner != text {
+		text = strings.Trim(inner, `"'`)
+	}
+	text = heredoc.ReplaceAllString(comment.ReplaceAllString(text, ""), "")
+	return quiet.ReplaceAllString(quoted.ReplaceAllString(text, "Q"), "")
+}
+
+var heredoc = regexp.MustCompile(`(?s)<<-?\s*['"]?\w+['"]?\n.*`)
+
+// informs says that a word is only asked about, `which python3`, or tells of
+// itself, `node -v`.
 func informs(text, w string) bool {
-	return regexp.MustCompile(`(which|whereis|type|command -v)( [\w-]+)* `+regexp.QuoteMeta(w)+`\b`).MatchString(text) ||
+	return regexp.MustCompile(`(^|[\s(;&|])`+regexp.QuoteMeta(w)+` (-v|-V|--version|-version|list|ps|show)\b`).MatchString(text) || regexp.MustCompile(`(which|whereis|type|command -v)( [\w-]+)* `+regexp.QuoteMeta(w)+`\b`).MatchString(text) ||
 		regexp.MustCompile(`grep [^|;&]*`+regexp.QuoteMeta(w)).MatchString(text)
 }
