@@ -55,7 +55,7 @@ func (x *extractor) command(strs []String) {
 // holds, where the host lets the gate put one around it: what it needs is to
 // run code that can change the workspace and nothing else, and reach nobody.
 func (x *extractor) confine(a *shell.Analysis, where string) {
-	if !x.call.Rewrites || x.root == "" || !a.Bounded() {
+	if !x.call.Rewrites || x.root == "" || !a.Bounded() || !hostsKnown(a) {
 		return
 	}
 	x.facts.Confined, x.facts.TakesCode = true, false
@@ -63,6 +63,21 @@ func (x *extractor) confine(a *shell.Analysis, where string) {
 		Capability: call.ProcExec, Scope: call.Confined, Inside: true, Root: x.rootID(),
 		Evidence: []call.Evidence{{Where: where, Text: "runs code that the words do not show, confined to the workspace"}},
 	})
+}
+
+// hostsKnown says whether everything that a command contacts is a host with a
+// public name, which a sandbox can let it reach and nobody else.
+func hostsKnown(a *shell.Analysis) bool {
+	known := true
+	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
+		if e.Kind != shell.KindNetwork || strings.HasPrefix(e.Server, "by ") && namesServer(c) {
+			return true
+		}
+		h, err := match.ParseHost(e.Host)
+		known = err == nil && e.Host != "" && !h.Class().Local()
+		return known
+	})
+	return known
 }
 
 // shells are the programs that run text given with -c.
@@ -99,8 +114,8 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
 	case shell.KindWrite:
-		if x.facts.Confined && e.Bounded {
-			return // inside the sandbox, which says where it may
+		if x.facts.Confined && (e.Bounded || e.Path.Scope == shell.ScopeTemp && e.Path.Known) {
+			return // inside the sandbox, which says where it may, and has temporary files of its own
 		}
 		if e.Database {
 			x.database(c, at)

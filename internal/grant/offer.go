@@ -83,6 +83,9 @@ func place(n call.Need) string {
 	}
 	dir := path.Dir(n.Scope)
 	if !n.Inside {
+		if tmp := temporary(n.Scope); tmp != "" {
+			return tmp + "/**"
+		}
 		if strings.Count(dir, "/") < 2 || systemDir(dir) {
 			return n.Scope // right below the root: the file itself
 		}
@@ -93,6 +96,16 @@ func place(n call.Need) string {
 	}
 	parts := strings.Split(dir, "/")
 	return "./" + strings.Join(parts[:min(len(parts), placeDepth)], "/") + "/**"
+}
+
+// temporary is the directory for temporary files that a path is in.
+func temporary(p string) string {
+	for _, d := range []string{"/tmp", "/var/tmp", "/private/tmp"} {
+		if strings.HasPrefix(p, d+"/") {
+			return d
+		}
+	}
+	return ""
 }
 
 // systemDir says whether a directory is the system's, where one file says
@@ -140,7 +153,7 @@ func scopeWords(n call.Need) string {
 	dir, isDir := strings.CutSuffix(n.Scope, "/*")
 	switch {
 	case n.Capability == call.ProcExec && n.Scope == call.Confined:
-		return "project code (tests, builds, scripts) confined to the workspace, without network,"
+		return "project code (tests, builds, scripts) confined to the workspace without network"
 	case files && strings.HasPrefix(n.Scope, "database "):
 		return "in the " + strings.Replace(n.Scope, "database by ", "database of ", 1)
 	case n.Capability == call.NetEgress && strings.HasPrefix(n.Scope, "by "):

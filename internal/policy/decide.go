@@ -103,8 +103,31 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	}
 	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && (in.Facts.Confined || s.confines()) {
 		d.Requires = slices.Clone(confined)
+		if in.Facts.Confined {
+			d.Requires = append(d.Requires, s.bounds(in)...)
+		}
 	}
 	return d
+}
+
+// bounds are what the sandbox around a confined call must hold besides: it
+// writes in the workspace, reaches the hosts that the call names and no
+// others, and leaves alone what a rule about paths objects to.
+func (s *Snapshot) bounds(in *Input) []call.Guarantee {
+	out := []call.Guarantee{{Name: "write", Scope: in.Facts.Workspace}}
+	for i := range in.Facts.Needs {
+		n := &in.Facts.Needs[i]
+		g := call.Guarantee{Name: "hosts", Scope: n.Scope}
+		if n.Capability == call.NetEgress && n.Scope != "" && !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	for i := range s.rules {
+		if r := &s.rules[i]; r.path != nil && r.spec.Level != call.AutoApprove {
+			out = append(out, call.Guarantee{Name: "protect", Scope: r.spec.Path})
+		}
+	}
+	return out
 }
 
 // nativeOperation is the row of a native call, nil for others and unknowns.

@@ -138,6 +138,7 @@ func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 		}
 		buf.votes = append(buf.votes, v)
 	}
+	s.voteConfined(in, buf)
 	if class == "" && len(f.Needs) == 0 {
 		class = classUnknown
 	}
@@ -205,6 +206,27 @@ func (s *Snapshot) voteClass(class string, confined bool) (vote call.Vote, ok bo
 		}
 	}
 	return vote, ok
+}
+
+// voteConfined adds the vote on what code that runs confined can do: change
+// files anywhere in the workspace. Rules about paths do not meet it, because
+// the sandbox leaves out what they are about (see [Snapshot.Decide]).
+func (s *Snapshot) voteConfined(in *Input, buf *Buffer) {
+	if !in.Facts.Confined {
+		return
+	}
+	for i := range in.Facts.Needs {
+		n := &in.Facts.Needs[i]
+		if n.Capability != call.ProcExec || n.Scope != call.Confined {
+			continue
+		}
+		tree := &call.Need{Capability: call.FSWrite, Scope: "./**", Inside: true, Root: n.Root, Evidence: n.Evidence}
+		t := newTarget(tree, in.Facts.Workspace)
+		if v, ok := s.voteNeed(tree, &t, ""); ok {
+			buf.votes = append(buf.votes, v)
+		}
+		return
+	}
 }
 
 // confined says whether the profile has an entry for code that runs confined.

@@ -124,7 +124,7 @@ type Effect struct {
 	Host string
 	// Server says in words what is contacted where the host is not known: the
 	// variable of the environment that names it ("$DATABASE_URL"), or the
-	// program whose own settings do ("by gh pr list").
+	// program whose own settings do ("by gh").
 	Server string
 	// Database says that the effect is on a database, which the command's
 	// other effects name.
@@ -165,14 +165,6 @@ type Command struct {
 	Effects []Effect
 	Class   Class
 	Span    Span
-}
-
-// called is the program with its subcommand.
-func (c *Command) called() string {
-	if c.Subcommand == "" {
-		return c.Program
-	}
-	return c.Program + " " + c.Subcommand
 }
 
 // Exec names what a command runs as precisely as its words were proved: the

@@ -48,7 +48,7 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 	e.Bounded = d == knowledge.DoesProject
 	switch d {
 	case knowledge.DoesNetwork:
-		e.Server = "by " + a.out.Commands[a.cur].called()
+		e.Server = "by " + a.out.Commands[a.cur].Program
 	case knowledge.DoesLocal:
 		e.Path, e.Recursive = a.project(), true
 	case knowledge.DoesRepository:

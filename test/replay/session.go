@@ -58,6 +58,7 @@ func load(file, dir string) (*session, error) {
 	if s.dir == "" {
 		s.dir = s.workspace()
 	}
+	s.openFiles()
 	return s, lines.Err()
 }
 
@@ -141,4 +142,31 @@ func (s *session) workspace() string {
 		return defaultDir
 	}
 	return common
+}
+
+// openFiles adds to calls of SWE-agent which file they are about. Its editor
+// works on the file that was opened last, and its host knows which that is:
+// the state that goes with every call says open_file.
+func (s *session) openFiles() {
+	open := ""
+	for i := range s.steps {
+		st := &s.steps[i]
+		var in map[string]string
+		if json.Unmarshal(st.Input, &in) != nil || len(in) != 1 {
+			continue
+		}
+		words := strings.Fields(in["command"])
+		if len(words) == 0 || words[0] != st.Tool {
+			continue
+		}
+		switch {
+		case (st.Tool == "open" || st.Tool == "create") && len(words) > 1:
+			open = words[1]
+		case st.Tool == "edit" && open != "":
+			in["path"] = open
+			if text, err := json.Marshal(in, json.Deterministic(true)); err == nil {
+				st.Input = text
+			}
+		}
+	}
 }
