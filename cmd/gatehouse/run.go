@@ -51,6 +51,7 @@ environment. What no back-end on this machine can hold is refused, not widened.`
 	f.SetInterspersed(false)
 	f.StringSliceVar(&o.Spec.Read, "read", nil, "path or glob it may read (default: the working directory)")
 	f.StringSliceVar(&o.Spec.Write, "write", nil, "path it may write")
+	f.StringSliceVar(&o.Spec.Protected, "protect", nil, "path or name that stays unchanged inside what it may write")
 	f.StringSliceVar(&hosts, "net", nil, "host or host:port it may reach")
 	f.BoolVar(&anyHost, "net-public", false, "it may reach any public host, never this machine's own network")
 	f.StringSliceVar(&env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")

@@ -42,7 +42,7 @@ func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, e
 	}
 	return &call.Call{
 		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
-		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
+		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent, Rewrites: in.Rewrites,
 	}, nil
 }
 
@@ -92,7 +92,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	out := &CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
 		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
-		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires,
+		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Requires, Run: ans.Run,
 	}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args

@@ -30,6 +30,7 @@ func (x *extractor) command(strs []String) {
 	}
 	a := shell.Analyze(text, opts)
 	f := x.facts
+	f.Script = text
 	f.Class, f.Irreversible = a.Class.String(), a.Irreversible()
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.

@@ -60,6 +60,8 @@ type Facts struct {
 	// Confined says that the call is to run in the gate's sandbox, around the
 	// workspace and without network, which the host lets the gate arrange.
 	Confined bool
+	// Script is the text of a command line, as a shell is to run it.
+	Script string
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.

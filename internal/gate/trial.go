@@ -73,8 +73,10 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 	if err := tx.Open(t.sub.Call); err != nil {
 		return err
 	}
+	t.answer.Requires = t.requires(used)
+	t.answer.Run = launch(t.in.Facts, t.answer.Requires)
 	e := t.event(used)
-	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.decision.Requires}
+	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.answer.Requires}
 	return tx.Append(e)
 }
 

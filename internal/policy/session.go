@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 )
@@ -225,8 +226,30 @@ func (s *Snapshot) voteConfined(in *Input, buf *Buffer) {
 		if v, ok := s.voteNeed(tree, &t, ""); ok {
 			buf.votes = append(buf.votes, v)
 		}
+		s.voteUnheld(in, buf)
 		return
 	}
+}
+
+// voteUnheld asks every time where a rule about paths is one that no sandbox
+// can hold: a pattern that is neither a path nor a name at any depth.
+func (s *Snapshot) voteUnheld(in *Input, buf *Buffer) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		if r.path == nil || r.spec.Level == call.AutoApprove || holdable(r.spec.Path) || r.operation != nil && !r.operation(in.Call.Operation) {
+			continue
+		}
+		buf.votes = append(buf.votes, call.Vote{
+			Stage: call.StageSession, Source: r.source, Rule: r.spec.Name, Level: call.ConfirmSingleUse,
+			Reason: "no sandbox can keep code away from " + r.spec.Path + ", and a rule is about it: " + r.spec.Reason,
+		})
+	}
+}
+
+// holdable says whether a sandbox can leave alone just what a pattern holds.
+func holdable(pattern string) bool {
+	p := strings.TrimPrefix(strings.TrimSuffix(pattern, "/**"), "**/")
+	return p != "" && !strings.ContainsAny(p, "*?[{")
 }
 
 // confined says whether the profile has an entry for code that runs confined.
