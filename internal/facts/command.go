@@ -71,7 +71,7 @@ func (x *extractor) confine(a *shell.Analysis, where string) {
 func hostsKnown(a *shell.Analysis) bool {
 	known := true
 	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
-		if e.Kind != shell.KindNetwork || strings.HasPrefix(e.Server, "by ") && namesServer(c) {
+		if e.Kind != shell.KindNetwork || e.General && namesServer(c) {
 			return true
 		}
 		h, err := match.ParseHost(e.Host)
@@ -202,11 +202,11 @@ func (x *extractor) tree(scope string) {
 // program's own settings say is named by the program, unless the command says
 // it elsewhere; where code runs on top of that, it is anyone's guess.
 func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence) {
-	switch byProgram := strings.HasPrefix(e.Server, "by "); {
+	switch {
 	case e.Host != "":
 		x.commandHost(e.Host, at)
-	case byProgram && namesServer(c):
-	case byProgram && runsCode(c), e.Irreversible:
+	case e.General && namesServer(c):
+	case e.General && runsCode(c), e.Irreversible:
 		x.need(call.NetEgress, "", at)
 	case strings.HasPrefix(e.Server, "$") && !x.call.Rewrites:
 		// A shell that lives on may have set the variable to anything.
@@ -219,7 +219,7 @@ func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence)
 // namesServer says whether a command says itself what it contacts.
 func namesServer(c *shell.Command) bool {
 	for i := range c.Effects {
-		if e := &c.Effects[i]; e.Kind == shell.KindNetwork && !strings.HasPrefix(e.Server, "by ") {
+		if e := &c.Effects[i]; e.Kind == shell.KindNetwork && !e.General {
 			return true
 		}
 	}

@@ -126,6 +126,9 @@ type Effect struct {
 	// variable of the environment that names it ("$DATABASE_URL"), or the
 	// program whose own settings do ("by gh").
 	Server string
+	// General says that the program is known to contact someone, whoever the
+	// command's other effects say it is.
+	General bool
 	// Database says that the effect is on a database, which the command's
 	// other effects name.
 	Database bool

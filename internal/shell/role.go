@@ -25,6 +25,7 @@ var meanings = [...]meaning{
 	knowledge.DoesDestroy:    {KindDelete, ClassDestructive, true, "destroys"},
 	knowledge.DoesKill:       {KindOutside, ClassDestructive, true, "ends processes"},
 	knowledge.DoesNetwork:    {KindNetwork, ClassNetwork, false, "uses the network"},
+	knowledge.DoesLookup:     {KindNetwork, ClassNetwork, false, "asks its server"},
 	knowledge.DoesPublish:    {KindNetwork, ClassNetwork, true, "publishes"},
 	knowledge.DoesExecute:    {KindExecute, ClassUnknown, false, "runs code the words do not show"},
 	knowledge.DoesProject:    {KindExecute, ClassUnknown, false, "runs code of the project"},
@@ -48,6 +49,9 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 	e.Bounded = d == knowledge.DoesProject
 	switch d {
 	case knowledge.DoesNetwork:
+		e.General = true
+	case knowledge.DoesLookup:
+		e.General = true
 		e.Server = "by " + a.out.Commands[a.cur].Program
 	case knowledge.DoesLocal:
 		e.Path, e.Recursive = a.project(), true

@@ -17,6 +17,7 @@ const (
 	DoesDestroy         // destroys state that is not a file of this machine, or whole trees
 	DoesKill            // ends processes or services
 	DoesNetwork         // talks to another machine
+	DoesLookup          // asks the one server of its own for something, and changes nothing there
 	DoesPublish         // sends something out that cannot be called back
 	DoesExecute         // runs a program or code the words do not show
 	DoesProject         // runs code of the project: tests, builds, scripts
@@ -31,7 +32,7 @@ const (
 )
 
 var doesNames = [numDoes]string{
-	"nothing", "read", "write", "local", "repository", "delete", "remove", "destroy", "kill", "network", "publish", "execute",
+	"nothing", "read", "write", "local", "repository", "delete", "remove", "destroy", "kill", "network", "lookup", "publish", "execute",
 	"project", "install", "persist", "secret", "privilege", "outside", "bypass", "unknown",
 }
 
