@@ -21,7 +21,12 @@ func (x *extractor) command(strs []String) {
 		x.unknown("runs a command that is not in the usual place", true)
 		return
 	}
-	opts := shell.Options{Cwd: x.call.Dir, Home: x.base.Home}
+	dir, ok := x.workdir(strs)
+	if !ok {
+		x.unknown("runs a command in a directory that cannot be told", true)
+		return
+	}
+	opts := shell.Options{Cwd: dir, Home: x.base.Home}
 	if x.root != "" {
 		opts.Workspace = []string{x.root}
 	}
@@ -50,6 +55,28 @@ func (x *extractor) command(strs []String) {
 	})
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
+}
+
+// dirFields are the arguments that say where a command runs.
+var dirFields = fields("workdir cwd Cwd directory dir_path working_directory working_dir dir")
+
+// workdir is where a command runs: where the call was made, or where its
+// arguments say.
+func (x *extractor) workdir(strs []String) (dir string, ok bool) {
+	dir = x.call.Dir
+	for _, s := range strs {
+		if s.Key || s.Text == "" || !dirFields[s.Name] {
+			continue
+		}
+		real, byWords, problem := x.resolve(s.Text)
+		if problem != "" || real != byWords || !path.IsAbs(real) {
+			return "", false
+		}
+		x.look(real)
+		// Everything that is relative is relative to there.
+		dir, x.base.Dir = real, real
+	}
+	return dir, true
 }
 
 // confine describes a command whose unknown parts are all code that a sandbox

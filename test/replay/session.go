@@ -109,6 +109,7 @@ func (s *session) workspace() string {
 		st := &s.steps[i]
 		var in struct {
 			Command  jsontext.Value `json:"command"`
+			Workdir  string         `json:"workdir"`
 			FilePath string         `json:"file_path"`
 			Path     string         `json:"path"`
 			Content  *string        `json:"content"`
@@ -128,6 +129,9 @@ func (s *session) workspace() string {
 					hold(path.Dir(p))
 				}
 			}
+		}
+		if path.IsAbs(in.Workdir) {
+			hold(in.Workdir)
 		}
 		for _, c := range in.Changes {
 			if path.IsAbs(c.Path) {
