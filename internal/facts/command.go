@@ -175,9 +175,8 @@ func (x *extractor) script(e *shell.Effect) {
 	if !e.Path.Known || e.Path.Glob || e.Path.Value == "" || e.Path.Scope == shell.ScopeRemote {
 		return
 	}
-	if real, byWords, problem := x.resolve(e.Path.Text()); problem == "" {
-		x.look(real)
-		x.look(byWords)
+	if _, _, problem := x.resolve(e.Path.Text()); problem == "" {
+		x.path(call.FSRead, String{Where: "command", Text: e.Path.Text()})
 	}
 }
 

@@ -36,6 +36,8 @@ func launch(f *facts.Facts, requires []call.Guarantee) []string {
 		switch g.Name {
 		case "write":
 			args = append(args, "--write", g.Scope, "--read", g.Scope)
+		case "read":
+			args = append(args, "--read", g.Scope)
 		case "hosts":
 			args = append(args, "--net", g.Scope)
 		case "protect":

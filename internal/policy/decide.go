@@ -111,14 +111,18 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 }
 
 // bounds are what the sandbox around a confined call must hold besides: it
-// writes in the workspace, reaches the hosts that the call names and no
-// others, and leaves alone what a rule about paths objects to.
+// writes in the workspace, reads the files and reaches the hosts that the call
+// names and no others, and leaves alone what a rule about paths objects to.
 func (s *Snapshot) bounds(in *Input) []call.Guarantee {
 	out := []call.Guarantee{{Name: "write", Scope: in.Facts.Workspace}}
 	for i := range in.Facts.Needs {
 		n := &in.Facts.Needs[i]
 		g := call.Guarantee{Name: "hosts", Scope: n.Scope}
-		if n.Capability == call.NetEgress && n.Scope != "" && !slices.Contains(out, g) {
+		if n.Capability == call.FSRead {
+			g.Name = "read"
+		}
+		wanted := n.Capability == call.NetEgress || n.Capability == call.FSRead && !n.Inside
+		if wanted && n.Scope != "" && !slices.Contains(out, g) {
 			out = append(out, g)
 		}
 	}

@@ -81,6 +81,9 @@ func (a *analyzer) sqlStatement(stmt string, w *word) {
 	}
 	e := Effect{Kind: KindWrite, Class: class, Database: true, Span: w.span, Why: "changes a database: " + strings.ToLower(words[0])}
 	switch class {
+	case ClassMutating:
+		// What was there before is gone, unless somebody kept it.
+		e.Irreversible = has["UPDATE"] || has["MERGE"] || has["REPLACE"] || has["UPSERT"]
 	case ClassSafe:
 		e.Kind, e.Why = KindRead, "reads a database"
 	case ClassDestructive:
