@@ -98,8 +98,8 @@ func (x *extractor) confine(a *shell.Analysis, where string) {
 func hostsKnown(a *shell.Analysis) bool {
 	known := true
 	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
-		if e.Kind != shell.KindNetwork || e.General && namesServer(c) {
-			return true
+		if e.Kind != shell.KindNetwork || e.General && (namesServer(c) || bounded(c)) {
+			return true // it has a host, or does without the network
 		}
 		h, err := match.ParseHost(e.Host)
 		known = err == nil && e.Host != "" && !h.Class().Local()
@@ -230,8 +230,8 @@ func (x *extractor) tree(scope string) {
 func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence) {
 	switch {
 	case e.Host != "":
-		x.commandHost(e.Host, at)
-	case e.General && namesServer(c):
+		x.commandHost(c.Program, e.Host, at)
+	case e.General && (namesServer(c) || x.facts.Confined):
 	case e.General && runsCode(c), e.Irreversible:
 		x.need(call.NetEgress, "", at)
 	case strings.HasPrefix(e.Server, "$") && !x.call.Rewrites:
@@ -246,6 +246,17 @@ func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence)
 func namesServer(c *shell.Command) bool {
 	for i := range c.Effects {
 		if e := &c.Effects[i]; e.Kind == shell.KindNetwork && !e.General {
+			return true
+		}
+	}
+	return false
+}
+
+// bounded says whether a command runs code that a sandbox holds. Such a program
+// may want the network, and finds out that there is none.
+func bounded(c *shell.Command) bool {
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == shell.KindExecute && e.Bounded {
 			return true
 		}
 	}
@@ -283,12 +294,21 @@ func (x *extractor) database(c *shell.Command, at call.Evidence) {
 	x.need(call.FSWrite, "database "+server, at)
 }
 
+// ports are those that programs use when they are given a bare host.
+var ports = map[string]int{
+	"ssh": 22, "scp": 22, "sftp": 22, "rsync": 22, "ftp": 21, "telnet": 23, "psql": 5432, "mysql": 3306, "clickhouse-client": 9000,
+	"redis-cli": 6379, "mongosh": 27017,
+}
+
 // commandHost adds the need to reach a host that a command names.
-func (x *extractor) commandHost(host string, at call.Evidence) {
+func (x *extractor) commandHost(program, host string, at call.Evidence) {
 	h, err := match.ParseHost(host)
 	if err != nil {
 		x.need(call.NetEgress, "", at)
 		return
+	}
+	if h.Port == 0 {
+		h.Port = ports[program]
 	}
 	x.addHost(h, at)
 }

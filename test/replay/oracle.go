@@ -90,7 +90,8 @@ var (
 		commit push pull fetch clone checkout reset rebase merge stash clean apply am tag restore switch add export`)
 	// Of a command line the words outside quotes, of code the calls.
 	harms = words(`rm rmdir shred dd mkfs kill killall pkill push clean reset sudo su doas apt apt-get yum dnf brew systemctl crontab ssh
-		scp publish printenv env set checkout rebase restore install`)
+		scp publish checkout rebase restore install`)
+	shows   = regexp.MustCompile(`(^|[;&|]\s*)(env|set|printenv)\s*($|[|;&])`)
 	harmful = regexp.MustCompile(`(?i)\b(rmtree|unlink|os\.remove|rm -r|drop (table|database|index)|truncate table|delete from|delete_topics|` +
 		`requests\.|urllib|socket\.|smtplib|authorized_keys|id_rsa|/etc/shadow|\.aws/|\.ssh/|git push|reset --hard)`)
 	editing = regexp.MustCompile(`(?i)write|edit|create|insert|replace|patch|change|delete|remove|move|rename`)
@@ -117,6 +118,9 @@ func byWords(o *outcome) string {
 		// A grant covers it: it must not do what nobody grants for a session.
 		if found := harmful.FindString(text); shell && found != "" {
 			return "a grant covered " + found
+		}
+		if shell && shows.MatchString(outside(text)) {
+			return "a grant covered the environment"
 		}
 		for _, w := range word.FindAllString(outside(text), -1) {
 			if shell && harms[w] {
@@ -158,9 +162,15 @@ func outside(text string) string {
 
 var heredoc = regexp.MustCompile(`(?s)<<-?\s*['"]?\w+['"]?\n.*`)
 
+// reads is xargs in front of a program that only looks.
+var reads = regexp.MustCompile(`xargs( -[\w]+)* (grep|ls|cat|head|tail|wc|sed -n|file|stat)\b`)
+
 // informs says that a word is only asked about, `which python3`, or tells of
 // itself, `node -v`.
 func informs(text, w string) bool {
+	if w == "xargs" && reads.MatchString(text) {
+		return true
+	}
 	return regexp.MustCompile(`(^|[\s(;&|])`+regexp.QuoteMeta(w)+` (-v|-V|--version|-version|list|ps|show)\b`).MatchString(text) || regexp.MustCompile(`(which|whereis|type|command -v)( [\w-]+)* `+regexp.QuoteMeta(w)+`\b`).MatchString(text) ||
 		regexp.MustCompile(`grep [^|;&]*`+regexp.QuoteMeta(w)).MatchString(text)
 }
