@@ -22,7 +22,9 @@ var order = [][]string{
 	{"internal/content"},
 	{"internal/shell/knowledge"},
 	{"internal/shell"},
-	{"internal/risk"}, // scores what the shell analysis found
+	{"internal/risk"},     // scores what the shell analysis found
+	{"tool/declare"},      // what tools say about themselves
+	{"internal/argument"}, // holds a call's arguments against it
 	{"internal/facts"},
 	{"internal/element", "internal/manifest"},
 	{"internal/grant"},
@@ -47,8 +49,9 @@ var order = [][]string{
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress"},
 	{"sandbox"},
-	{"sandbox/changes"},
-	{"internal/observe"},
+	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
+	{"internal/observe", "internal/library"},
+	{"internal/activation"}, // what is in force, against what is on disk
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.
@@ -63,8 +66,9 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client"},
-	{"tool"},
+	{"internal/client", "internal/canary"},
+	{"tool", "tool/vet"},           // what authors of tools use, and what holds their code against it
+	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }
 

@@ -24,10 +24,10 @@ var owners = map[string][]string{
 	// Parsers, each behind one door.
 	"mvdan.cc/sh/v3":                      {"internal/shell"},
 	"github.com/pelletier/go-toml/v2":     {"internal/policy", "internal/shell/knowledge", "internal/risk", "internal/manifest"},
-	"go.yaml.in/yaml/v3":                  {"internal/content", "internal/element", "internal/aql", "internal/api"},
+	"go.yaml.in/yaml/v3":                  {"internal/content", "internal/element", "internal/aql", "internal/api", "tool/declare", "internal/manifest"},
 	"github.com/google/jsonschema-go":     {"internal/policy", "internal/manifest", "internal/api", "internal/mcp", "tool"},
 	"github.com/cedar-policy/cedar-go":    {"internal/policy"},
-	"golang.org/x/tools":                  {"cmd/gatehouse-vet"},
+	"golang.org/x/tools":                  {"cmd/gatehouse-vet", "tool/vet"},
 	"github.com/spf13/cobra":              {"cmd/gatehouse"},
 	"github.com/spf13/pflag":              {"cmd/gatehouse"}, // cobra's flags, to print them
 	"charm.land/bubbles/v2":               {"cmd/gatehouse"},

@@ -60,8 +60,8 @@ var figures = []figure{
 		bar: 20, atLeast: true,
 	},
 	{
-		name: "log: newest 50 of 1,000,000, the worst filter against none", pkg: "internal/audit",
-		value: metric{"BenchmarkListMillion", "µs-all"}, ratio: metric{"BenchmarkListMillion", "slowest/all"},
+		name: "log: newest 50 of 1,000,000, the slowest of 17 filters against the quickest", pkg: "internal/audit",
+		value: metric{"BenchmarkListMillion", "µs-all"}, ratio: metric{"BenchmarkListMillion", "slowest/quickest"},
 		bar: 3,
 	},
 	{

@@ -169,7 +169,7 @@ func (b *bubble) namespaceArgs(info string) {
 // bubbleConfig is the second stage's part. The Landlock rules repeat what the
 // mounts say, so that one mistake in either is not yet an escape.
 func bubbleConfig(p *plan, grouped bool) (*launch.Config, error) {
-	filter, err := buildFilter(filterOptions{notify: true, unix: len(p.spec.UnixSockets) > 0, inet: true})
+	filter, err := buildFilter(filterOptions{notify: true, unix: len(p.spec.UnixSockets) > 0, inet: true, noExec: p.spec.NoExec})
 	if err != nil {
 		return nil, err
 	}
@@ -228,6 +228,9 @@ func bubbleGuarantees(p *plan, r *report) Guarantee {
 	}
 	if has(launch.FactSeccomp) {
 		g |= Syscalls | TerminalSafe
+		if p.spec.NoExec {
+			g |= NoPrograms
+		}
 	}
 	if has(launch.FactUserNS) && p.limits.Processes > 0 {
 		g |= ProcessLimit

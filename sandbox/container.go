@@ -9,16 +9,21 @@ import (
 // The container has no network, no capabilities, a read-only root, and mounts
 // for exactly what was declared; the second stage adds its own filter and
 // checks the rest. dir holds the second stage.
-func containerArgs(engine Backend, p *plan, uid, gid int, dir string) []string {
+func containerArgs(engine Backend, p *plan, uid, gid int, dir string, hard hardLimits) []string {
 	l := p.limits
 	args := []string{
 		"run", "--rm", "--interactive", "--pull=never", "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges",
 		"--read-only", "--ipc=private", "--pid=private", "--uts=private", "--hostname=sandbox", "--log-driver=none", "--init=false",
 		"--user=" + strconv.Itoa(uid) + ":" + strconv.Itoa(gid), "--workdir=" + p.dir,
-		"--ulimit=core=0", "--ulimit=nofile=" + strconv.FormatInt(l.OpenFiles, 10),
+		// The engines' own defaults are above what they may set where they are
+		// themselves confined.
+		"--ulimit=core=0", ulimit("nofile", l.OpenFiles, hard.files), ulimit("nproc", l.Processes, hard.processes),
 	}
+	private := ":rw,nosuid,nodev"
 	switch engine {
 	case Podman:
+		// It would fill private places with what the image has there.
+		args, private = append(args, "--read-only-tmpfs=false"), private+",notmpcopyup"
 		// Root's own run has nobody to keep; the user was dropped above.
 		if uid != 0 && p.spec.Image != "" {
 			args = append(args, "--userns=keep-id")
@@ -36,7 +41,7 @@ func containerArgs(engine Backend, p *plan, uid, gid int, dir string) []string {
 	}
 	size := strconv.FormatInt(l.TempSize, 10)
 	for _, t := range []string{"/tmp", "/run", "/var/tmp", p.home} {
-		args = append(args, "--tmpfs="+t+":rw,nosuid,nodev,size="+size)
+		args = append(args, "--tmpfs="+t+private+",size="+size)
 	}
 	args = append(args, "--mount="+bindMount(dir, true))
 	for _, r := range p.roots {
@@ -55,6 +60,22 @@ func containerArgs(engine Backend, p *plan, uid, gid int, dir string) []string {
 		return append(args, "--rootfs", "/:O")
 	}
 	return append(args, p.spec.Image)
+}
+
+// hardLimits are what this process may give on; 0 is no limit.
+type hardLimits struct{ files, processes int64 }
+
+// ulimit is one resource limit, no higher than ours.
+func ulimit(name string, want, hard int64) string {
+	n := want
+	if hard > 0 && (n <= 0 || n > hard) {
+		n = hard
+	}
+	if n <= 0 {
+		n = -1
+	}
+	v := strconv.FormatInt(n, 10)
+	return "--ulimit=" + name + "=" + v + ":" + v
 }
 
 // bindMount is one mount in the comma-separated form both engines read. A

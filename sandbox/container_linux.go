@@ -1,7 +1,14 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
@@ -19,6 +26,10 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 	if engine == Docker && p.spec.Image == "" {
 		return nil, errors.New("docker needs an image")
 	}
+	global, err := engineOptions(engine, program, p.spec.Image)
+	if err != nil {
+		return nil, err
+	}
 	id, err := chooseIdentity(p)
 	if err != nil {
 		return nil, err
@@ -31,7 +42,9 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 			launch.FactNoCaps | launch.FactSeccomp | launch.FactNotRoot,
 		holds: WriteRoots | ReadRoots | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
 			Syscalls | Environment | Descriptors | TreeDead | TerminalSafe,
-		args:   func(dir string) []string { return containerArgs(engine, p, uid, gid, dir) },
+		args: func(dir string) []string {
+			return append(global, containerArgs(engine, p, uid, gid, dir, ownHardLimits())...)
+		},
 		config: func(*launch.Config, string) {},
 	}
 	if p.spec.Image != "" {
@@ -40,4 +53,64 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 		q.holds &^= ReadRoots // the host's root is all there
 	}
 	return q.start(p, st)
+}
+
+func ownHardLimits() hardLimits {
+	get := func(resource int) int64 {
+		var l unix.Rlimit
+		if err := unix.Getrlimit(resource, &l); err != nil || l.Max > 1<<40 {
+			return 0
+		}
+		return int64(l.Max)
+	}
+	// An engine's monitor lowers its own number of processes and with it what
+	// it may give on.
+	processes := get(unix.RLIMIT_NPROC)
+	if processes == 0 || processes > 4096 {
+		processes = 4096
+	}
+	return hardLimits{get(unix.RLIMIT_NOFILE), processes}
+}
+
+// engineOptions finds out how an engine can be made to work here. Some OCI
+// runtimes refuse some layouts of control groups, so each is tried, once per
+// process, with a container that does nothing.
+func engineOptions(engine Backend, program, image string) ([]string, error) {
+	if engine != Podman || image != "" {
+		return nil, nil
+	}
+	return podmanOptions(program)
+}
+
+var podmanOptions = func() func(string) ([]string, error) {
+	var once sync.Once
+	var options []string
+	var failed error
+	return func(program string) ([]string, error) {
+		once.Do(func() { options, failed = tryRuntimes(program) })
+		return options, failed
+	}
+}()
+
+func tryRuntimes(program string) ([]string, error) {
+	tries := [][]string{nil}
+	for _, runtime := range []string{"crun", "runc"} {
+		if path, ok := trustedProgram(runtime); ok {
+			tries = append(tries, []string{"--runtime=" + path})
+		}
+	}
+	hard := ownHardLimits()
+	var said []string
+	for _, global := range tries {
+		args := append(append([]string{}, global...), "run", "--rm", "--network=none", "--read-only", "--read-only-tmpfs=false",
+			ulimit("nofile", 0, hard.files), ulimit("nproc", 0, hard.processes), "--rootfs", "/:O", "/bin/true")
+		cmd := exec.CommandContext(context.Background(), program, args...)
+		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "HOME=" + homeOfUser()}
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return global, nil
+		}
+		said = append(said, firstLine(strings.TrimSpace(string(out))))
+	}
+	return nil, fmt.Errorf("no container starts here: %s", strings.Join(said, "; "))
 }

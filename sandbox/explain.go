@@ -28,6 +28,7 @@ func enforcedBy(b Backend, g Guarantee) string {
 		DiesWithGate:    {"parent-death signal of the namespace's first process", ""},
 		TerminalSafe:    {"seccomp: no TIOCSTI; a session and terminal of its own", "seccomp: no TIOCSTI; a session of its own"},
 		MemoryLimit:     {"a control group", "a control group"},
+		NoPrograms:      {"seccomp: its listener lets one program start", "seccomp: its listener lets one program start"},
 		ProcessLimit:    {"RLIMIT_NPROC in its own user namespace, or a control group", "a control group"},
 	}
 	row := table[g]

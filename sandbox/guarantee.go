@@ -49,16 +49,18 @@ const (
 	MemoryLimit
 	// ProcessLimit: the number of processes of the tree is bounded.
 	ProcessLimit
+	// NoPrograms: the command starts no other program.
+	NoPrograms
 )
 
 var guaranteeNames = []string{
 	"write-roots", "read-roots", "read-absent", "protected-paths", "metadata", "no-network", "host-names",
 	"unix-sockets", "processes", "processes-hidden", "ipc", "privileges", "syscalls", "environment",
-	"descriptors", "tree-dead", "dies-with-gate", "terminal", "memory-limit", "process-limit",
+	"descriptors", "tree-dead", "dies-with-gate", "terminal", "memory-limit", "process-limit", "no-programs",
 }
 
 // AllGuarantees is every bit.
-const AllGuarantees = ProcessLimit<<1 - 1
+const AllGuarantees = NoPrograms<<1 - 1
 
 // Has reports whether every bit of want is in g.
 func (g Guarantee) Has(want Guarantee) bool { return g&want == want }
@@ -105,6 +107,9 @@ func needed(s *Spec) Guarantee {
 	}
 	if len(s.Write) > 0 && !s.Overlay.active() {
 		need |= ProtectedPaths
+	}
+	if s.NoExec {
+		need |= NoPrograms
 	}
 	return (need | s.Require) &^ s.Without
 }

@@ -38,6 +38,7 @@ type job struct {
 	services []io.Closer // proxy, seccomp listener
 	waits    sync.WaitGroup
 	startErr string
+	executed bool // the command has started; only the listener's goroutine looks
 }
 
 func newJob(b Backend, p *plan, st *streams) (*job, error) {
@@ -83,6 +84,10 @@ func (j *job) handshake(info io.Reader, claim func(*plan, *report) Guarantee) er
 		}
 	}
 	if j.main, err = pidfd(r.pid); err != nil {
+		r.close()
+		return j.fail(err)
+	}
+	if err := j.before(); err != nil {
 		r.close()
 		return j.fail(err)
 	}

@@ -95,6 +95,10 @@ func startSeatbelt(p *plan, st *streams) (*job, error) {
 		return nil, err
 	}
 	j.guarantees = seatbeltHolds
+	if err := j.before(); err != nil {
+		j.cleanup()
+		return nil, err
+	}
 	j.cmd = exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(p, j.private), "--", p.path}, p.spec.Command[1:]...)...)
 	j.cmd.Dir, j.cmd.Env = p.dir, setEnv(p.env, "TMPDIR", j.private)
 	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = st.child[0], st.child[1], st.child[2]

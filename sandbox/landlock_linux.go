@@ -242,7 +242,7 @@ var deviceFiles = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random",
 
 func (j *job) landlockConfig(abi int, id identity) (*launch.Config, error) {
 	p := j.plan
-	filter, err := buildFilter(filterOptions{notify: true, unix: len(p.spec.UnixSockets) > 0, shared: true})
+	filter, err := buildFilter(filterOptions{notify: true, unix: len(p.spec.UnixSockets) > 0, shared: true, noExec: p.spec.NoExec})
 	if err != nil {
 		return nil, err
 	}
@@ -283,6 +283,9 @@ func landlockGuarantees(p *plan, r *report) Guarantee {
 		g |= Metadata | NoNetwork | IPC | Syscalls | TerminalSafe
 		if len(p.spec.UnixSockets) == 0 {
 			g |= UnixSockets
+		}
+		if p.spec.NoExec {
+			g |= NoPrograms
 		}
 	}
 	if has(launch.FactLandlockScope | launch.FactSeccomp) {

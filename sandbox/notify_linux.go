@@ -28,8 +28,8 @@ type seccompResp struct {
 	flags uint32
 }
 
-// serveNotify answers the calls the filter refuses. The answer is always the
-// same: it reports, it never decides, and nothing it reads from the process
+// serveNotify answers the calls the filter refuses. The answer is the same
+// whatever the arguments are: it reports, and nothing it reads from the process
 // matters to the outcome, so there is nothing to race. It ends by itself when
 // the last process under the filter has.
 func (j *job) serveNotify(f *os.File) error {
@@ -77,6 +77,15 @@ func (j *job) answer(fd int) {
 	}
 	program := programName(n.pid)
 	resp := seccompResp{id: n.id, errno: -int32(unix.EPERM)}
+	starts := n.nr == unix.SYS_EXECVE || n.nr == unix.SYS_EXECVEAT
+	if starts && !j.executed {
+		// The second stage becomes the command. Which file that is does not
+		// matter here, so there is nothing to race: one start, then none.
+		j.executed = true
+		resp = seccompResp{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
+		_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&resp)))
+		return
+	}
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&resp)))
 	j.facts.add(Refusal{Kind: RefusedSyscall, Subject: syscallName(uint32(n.nr)), Program: program, Reason: syscallDetail(&n)})
 }
@@ -103,6 +112,8 @@ func syscallDetail(n *seccompNotif) string {
 		return fmt.Sprintf("request 0x%x", uint32(n.args[1]))
 	case unix.SYS_CLONE:
 		return "a new namespace"
+	case unix.SYS_EXECVE, unix.SYS_EXECVEAT:
+		return "it may start no program"
 	}
 	return "not allowed in a sandbox"
 }

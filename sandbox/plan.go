@@ -129,10 +129,18 @@ func makeLayer(layer, top string) (string, error) {
 	if within(real, top) || within(top, real) {
 		return "", fmt.Errorf("overlay: the layer %s and the root %s contain each other", real, top)
 	}
+	dirs := []string{real}
 	for _, d := range []string{"upper", "work", "merged"} {
-		if err := os.Mkdir(filepath.Join(real, d), 0o700); err != nil {
+		dir := filepath.Join(real, d)
+		if err := os.Mkdir(dir, 0o700); err != nil {
 			return "", fmt.Errorf("overlay: the layer is in use: %w", err)
 		}
+		dirs = append(dirs, dir)
+	}
+	// Started as root, the command runs as the owner of the root, and so does
+	// the overlay.
+	if err := giveTo(top, dirs); err != nil {
+		return "", err
 	}
 	// The merged view takes its mode from the upper directory.
 	return real, os.Chmod(filepath.Join(real, "upper"), 0o755)

@@ -58,6 +58,10 @@ func (q *quiet) start(p *plan, st *streams) (*job, error) {
 	// A helper that looks its user up wants to know where it lives.
 	j.spawn.env, j.spawn.dir = append([]string{"PATH=/usr/bin:/bin", "HOME=" + homeOfUser()}, helperEnv...), "/"
 	q.id.credential(j.spawn.attr)
+	if err := j.before(); err != nil {
+		j.abandon()
+		return nil, err
+	}
 	if err := j.spawn.start(); err != nil {
 		j.abandon()
 		return nil, err

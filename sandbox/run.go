@@ -54,7 +54,9 @@ func Start(ctx context.Context, s Spec) (*Process, error) {
 		if err == nil {
 			return proc, nil
 		}
-		if errors.Is(err, ErrNoLauncher) {
+		var stopped *StoppedError
+		if errors.Is(err, ErrNoLauncher) || errors.As(err, &stopped) {
+			removePlaceholders(p)
 			return nil, err
 		}
 		a := Attempt{Backend: b, Reason: err.Error()}
@@ -101,6 +103,32 @@ func tryBackend(b Backend, p *plan) (*job, error) {
 		st.abort()
 	}
 	return j, err
+}
+
+// before asks whether the command may start, now that it is known what holds
+// it. It asks from another thread: the run's own may be confined already.
+func (j *job) before() error {
+	ask := j.plan.spec.Before
+	if ask == nil {
+		return nil
+	}
+	st := Standing{Backend: j.backend, Guarantees: j.guarantees, Path: j.plan.path, Dir: j.plan.dir}
+	for _, r := range j.plan.roots {
+		// What goes into a layer is not written to its root.
+		if r.write && !(j.plan.spec.Overlay.active() && r.path == j.plan.overlayRoot()) {
+			st.Write = append(st.Write, describe(r))
+		} else {
+			st.Read = append(st.Read, describe(r))
+		}
+	}
+	answer := make(chan error, 1)
+	go func() { answer <- ask(st) }()
+	err := <-answer
+	j.began = time.Now() // waiting for an answer is not the command's time
+	if err != nil {
+		return &StoppedError{err}
+	}
+	return nil
 }
 
 func openStreams(p *plan) (*streams, error) {

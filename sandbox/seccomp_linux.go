@@ -17,6 +17,7 @@ type filterOptions struct {
 	unix   bool // AF_UNIX sockets may be made
 	inet   bool // TCP sockets may be made
 	shared bool // the process shares namespaces with the host
+	noExec bool // starting a program goes to the listener
 }
 
 // syscallRule is a call by name and number.
@@ -97,7 +98,7 @@ type filter struct {
 	deny   uint32 // what a refusal returns
 }
 
-// filters caches assembled programs: there are four of them at most.
+// filters caches assembled programs: there are a handful at most.
 var filters sync.Map
 
 // buildFilter assembles the filter into the kernel's form.
@@ -130,6 +131,10 @@ func buildFilter(o filterOptions) ([]byte, error) {
 	}
 	if o.shared {
 		f.sharedRules()
+	}
+	if o.noExec {
+		f.ret(unix.SYS_EXECVE, unix.SECCOMP_RET_USER_NOTIF)
+		f.ret(unix.SYS_EXECVEAT, unix.SECCOMP_RET_USER_NOTIF)
 	}
 	raw, err := f.assemble()
 	if err == nil {
@@ -363,5 +368,5 @@ var argumentCalls = []syscallRule{
 	{"clone", unix.SYS_CLONE}, {"ioctl", unix.SYS_IOCTL}, {"socket", unix.SYS_SOCKET}, {"socketpair", unix.SYS_SOCKETPAIR},
 	{"fchmod", unix.SYS_FCHMOD}, {"fchmodat", unix.SYS_FCHMODAT}, {"mknodat", unix.SYS_MKNODAT}, {"openat", unix.SYS_OPENAT},
 	{"personality", unix.SYS_PERSONALITY}, {"utimensat", unix.SYS_UTIMENSAT}, {"setpriority", unix.SYS_SETPRIORITY},
-	{"ioprio_set", unix.SYS_IOPRIO_SET},
+	{"ioprio_set", unix.SYS_IOPRIO_SET}, {"execve", unix.SYS_EXECVE}, {"execveat", unix.SYS_EXECVEAT},
 }

@@ -52,6 +52,8 @@ type Spec struct {
 	Net    Net
 	Env    Env
 	Limits Limits
+	// NoExec: the command starts no other program, nor itself again.
+	NoExec bool
 
 	// Backend forces one; Auto chooses. Require adds guarantees to those that
 	// follow from the Spec; Without waives some, which the Result records.
@@ -80,9 +82,31 @@ type Spec struct {
 	// Quarantine is where protected entries that appeared during the run are
 	// moved; empty means a fresh temporary directory.
 	Quarantine string
+	// Before is asked when the sandbox stands and nothing of the command has
+	// run. An error ends the run before it begins, under every back-end.
+	Before func(Standing) error
 	// OnFact is called for every refusal as it happens, from any goroutine.
 	OnFact func(Refusal)
 }
+
+// Standing is a sandbox in which a command is about to start.
+type Standing struct {
+	Backend    Backend
+	Guarantees Guarantee // achieved and proven
+	Path       string    // the program, as it was found
+	Dir        string
+	// Read and Write are the declared roots, canonical; DIR/** is a tree.
+	Read, Write []string
+}
+
+// StoppedError: Spec.Before did not let the command start.
+type StoppedError struct{ Err error }
+
+// Error says why in Before's own words.
+func (e *StoppedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Before's error.
+func (e *StoppedError) Unwrap() error { return e.Err }
 
 // NetMode is the network stance.
 type NetMode int

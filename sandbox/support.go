@@ -78,7 +78,7 @@ func probe(b Backend) BackendSupport {
 	}
 	for _, net := range []Net{{}, {Mode: NetHosts, Allow: []string{"probe.invalid"}}} {
 		r, err := Run(context.Background(), Spec{
-			Command: []string{"/bin/true"}, Dir: dir, Read: []string{dir}, Backend: b, Net: net, Without: AllGuarantees,
+			Command: []string{"/bin/true"}, Dir: dir, Read: []string{dir}, Backend: b, Net: net, Without: AllGuarantees, NoExec: true,
 			Limits: Limits{Processes: 64, Memory: 256 << 20},
 		})
 		var refused *NoBackendError

@@ -10,7 +10,6 @@ import (
 // startUnconfined runs the command as its user would. It is reached only when
 // the Spec allows it in so many words; the Result then claims nothing.
 func startUnconfined(p *plan, st *streams) (*job, error) {
-	warnUnconfined(&st.err)
 	j, err := newJob(Unconfined, p, st)
 	if err != nil {
 		return nil, err
@@ -22,6 +21,11 @@ func startUnconfined(p *plan, st *streams) (*job, error) {
 	if p.spec.TTY != nil {
 		j.spawn.attr.Setctty = true
 	}
+	if err := j.before(); err != nil {
+		j.abandon()
+		return nil, err
+	}
+	warnUnconfined(&st.err)
 	if err := j.spawn.start(); err != nil {
 		j.abandon()
 		return nil, err

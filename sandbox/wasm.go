@@ -24,7 +24,7 @@ func isWasm(path string) bool { return strings.HasSuffix(path, ".wasm") }
 // wasmGuarantees hold by construction: a module has no calls but the few it is
 // given, none of which reaches a socket, a process or an undeclared file.
 const wasmGuarantees = WriteRoots | ReadRoots | ReadAbsent | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden |
-	IPC | Privileges | Syscalls | Environment | Descriptors | TreeDead | DiesWithGate | TerminalSafe | MemoryLimit | ProcessLimit
+	IPC | Privileges | Syscalls | Environment | Descriptors | TreeDead | DiesWithGate | TerminalSafe | MemoryLimit | ProcessLimit | NoPrograms
 
 // startWasm runs a module inside this process. Declared roots are mounted at
 // their own paths; the module sees nothing else.
@@ -48,6 +48,13 @@ func startWasm(p *plan, st *streams) (*job, error) {
 		return nil, err
 	}
 	j.guarantees = wasmGuarantees
+	if err := j.before(); err != nil {
+		for _, c := range closers {
+			_ = c.Close()
+		}
+		j.cleanup()
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	j.stop = cancel
 	j.inside = func() (int, error) {

@@ -43,8 +43,8 @@ confined, and recorded in a log that proves what happened.`,
 	})
 	root.PersistentFlags().StringVar(&a.home, "data", "", "directory of the gate (default $GATEHOUSE_HOME or the user's data directory)")
 	root.AddCommand(
-		newUp(a), newInit(a), newRun(), newDemo(a), newDoctor(a), newVersion(),
-		newCheck(a), newPolicy(a),
+		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newDemo(a), newDoctor(a), newVersion(),
+		newCheck(a), newPolicy(a), newManifest(),
 		newApprovals(a), newSessions(a), newGrants(a), newKill(a),
 		newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)

@@ -15,11 +15,13 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 // TestMain lets the test binary be the command itself, so that the scripts
 // run the very tree that newRoot builds.
 func TestMain(m *testing.M) {
+	sandbox.MaybeLaunch() // before anything else, as main does
 	testscript.Main(m, map[string]func(){"gatehouse": main})
 }
 

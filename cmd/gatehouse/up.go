@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 
+	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/daemon"
@@ -14,7 +17,7 @@ import (
 
 func newUp(a *app) *cobra.Command {
 	var listen, dsn, node, policyFile, isolation string
-	var verbose bool
+	var verbose, again bool
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the gate: console, API, MCP endpoint and hook socket",
@@ -30,6 +33,12 @@ The first time, on a terminal, it shows a link with which you become the first a
 			if err != nil {
 				return err
 			}
+			last := lastUp{Listen: listen, Database: dsn, Node: node, Policy: policyFile, Isolation: isolation}
+			if again {
+				if err := last.read(p); err != nil {
+					return err
+				}
+			}
 			level := slog.LevelInfo
 			if verbose {
 				level = slog.LevelDebug
@@ -40,9 +49,12 @@ The first time, on a terminal, it shows a link with which you become the first a
 				defer tty.Close()
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
-				Place: p, Listen: listen, Database: dsn, Node: node, PolicyFile: policyFile, Isolation: isolation,
+				Place: p, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation,
 				Version: buildVersion(), Log: log, Terminal: writer(tty),
 				Ready: func(url string) {
+					if err := last.write(p); err != nil {
+						log.Warn("how the gate was started could not be noted; `up --again` will not know", "error", err)
+					}
 					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, p.Socket(), p.Home)
 				},
 			})
@@ -55,6 +67,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f.StringVar(&policyFile, "policy", "", "policy file (default policy.toml in the data directory)")
 	f.StringVar(&isolation, "isolation", "", "what the agents run in, as you state it: none, container or vm")
 	f.BoolVar(&verbose, "verbose", false, "log more")
+	f.BoolVar(&again, "again", false, "start it as it was started last; what a hook does when the gate is away")
 	return cmd
 }
 
@@ -74,4 +87,40 @@ func writer(f *os.File) io.Writer {
 		return nil
 	}
 	return f
+}
+
+// lastUp is how the gate was started last, for whoever starts it again.
+type lastUp struct {
+	Listen    string `json:"listen"`
+	Database  string `json:"database,omitzero"`
+	Node      string `json:"node,omitzero"`
+	Policy    string `json:"policy,omitzero"`
+	Isolation string `json:"isolation,omitzero"`
+}
+
+// read takes over what was noted. Where nothing was, the flags stand.
+func (l *lastUp) read(p place.Place) error {
+	text, err := os.ReadFile(p.LastUp())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, l)
+}
+
+// write notes how the gate was started, with absolute paths: the next start is
+// made from elsewhere.
+func (l *lastUp) write(p place.Place) (err error) {
+	if l.Policy != "" {
+		if l.Policy, err = filepath.Abs(l.Policy); err != nil {
+			return err
+		}
+	}
+	text, err := json.Marshal(l)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(p.LastUp(), text, 0o600)
 }

@@ -68,6 +68,7 @@ type Act struct {
 type Desk struct {
 	opts    Options
 	changes *Changes
+	shown   showings
 
 	mu    sync.Mutex
 	first *firstLink // until the first approver is enrolled

@@ -25,7 +25,7 @@ type View struct {
 func NewView(c *call.Call, d *call.Decision, f *facts.Facts) *View {
 	v := &View{Call: c, Decision: d, Facts: &Facts{
 		Words: f.Words, Class: f.Class, Needs: f.Needs, Risk: f.Risk, Irreversible: f.Irreversible,
-		TakesCode: f.TakesCode, Outside: f.Outside, Uncommitted: f.Uncommitted, Observed: f.Observed,
+		TakesCode: f.TakesCode, Outside: f.Outside, Uncommitted: f.Uncommitted, Loosens: f.Loosens, Observed: f.Observed,
 	}}
 	for _, found := range f.Findings {
 		v.Facts.Findings = append(v.Facts.Findings, call.Evidence{Where: found.Evidence.Where, Text: found.Category + ": " + found.Evidence.Text})
@@ -91,6 +91,11 @@ func (d *Desk) view(r *approval.Request) (*Request, error) {
 
 // Approve approves a request: once, or for what the offer says.
 func (d *Desk) Approve(ctx context.Context, a Actor, id string, yes Approval) error {
+	if yes.ShownAt.IsZero() {
+		if err := d.look(ctx, a, id, yes.Shown); err != nil {
+			return err
+		}
+	}
 	answer := approval.Answer{
 		Verdict: approval.Approve, Offer: yes.Offer, Shown: yes.Shown, ShownSince: yes.ShownAt, Approver: a.Approver, Channel: a.Channel,
 	}
@@ -121,8 +126,8 @@ func (d *Desk) answer(ctx context.Context, a Actor, id string, answer approval.A
 	return d.act(ctx, func(tx *store.Tx) (Act, error) {
 		limits := d.opts.Limits()
 		if answer.ShownSince.IsZero() {
-			// No page, no cursor under which another call could have slipped:
-			// the digest that the answer carries says what was looked at.
+			// No page: an approval was held until it had been shown for long
+			// enough, by this node's clock.
 			limits.ShownAtLeast = time.Nanosecond
 		}
 		r, g, err := d.opts.Approval.Answer(tx, id, answer, limits)

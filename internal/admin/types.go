@@ -49,16 +49,18 @@ type Request struct {
 
 // Facts is what the gate found out about a call, for the person to see.
 type Facts struct {
-	Words        string          `json:"words,omitzero"`
-	Class        string          `json:"class,omitzero"`
-	Needs        []call.Need     `json:"needs,omitzero"`
-	Risk         int             `json:"risk"`
-	Irreversible bool            `json:"irreversible,omitzero"`
-	TakesCode    bool            `json:"takes_code,omitzero"`
-	Outside      bool            `json:"outside,omitzero"`
-	Uncommitted  []string        `json:"uncommitted,omitzero"`
-	Observed     []call.Evidence `json:"observed,omitzero"`
-	Findings     []call.Evidence `json:"findings,omitzero"`
+	Words        string      `json:"words,omitzero"`
+	Class        string      `json:"class,omitzero"`
+	Needs        []call.Need `json:"needs,omitzero"`
+	Risk         int         `json:"risk"`
+	Irreversible bool        `json:"irreversible,omitzero"`
+	TakesCode    bool        `json:"takes_code,omitzero"`
+	Outside      bool        `json:"outside,omitzero"`
+	Uncommitted  []string    `json:"uncommitted,omitzero"`
+	// Loosens says what a change of policy would loosen.
+	Loosens  []string        `json:"loosens,omitzero"`
+	Observed []call.Evidence `json:"observed,omitzero"`
+	Findings []call.Evidence `json:"findings,omitzero"`
 }
 
 // Approval is a person's yes.
@@ -66,7 +68,8 @@ type Approval struct {
 	// Shown is the digest that was on screen.
 	Shown call.Digest
 	// ShownAt is when the page was made; what was on screen for under a
-	// second cannot be approved.
+	// second cannot be approved. Zero where there is no page: then the approval
+	// waits until the second is over.
 	ShownAt time.Time
 	// Offer is the index of the offer that was taken; 0 is once.
 	Offer int

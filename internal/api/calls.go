@@ -82,18 +82,18 @@ func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
 	}
 }
 
-func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*CallResponse, error) {
+func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *CallRequest) (*callAnswer, error) {
 	built, err := s.build(ctx, c, in)
 	if err != nil {
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
 	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
-	out := &CallResponse{
+	out := &callAnswer{Votes: votes{&ans.Decision}, CallResponse: CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
-		Votes: slices.Collect(ans.Decision.Votes()), Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
-		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Requires, Run: ans.Run,
-	}
+		Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
+		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Requires, Run: ans.Run, Lasting: ans.Lasting,
+	}}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args
 	}
@@ -105,7 +105,7 @@ func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.opts.Gate.Finish(ctx, req.PathValue("id"), p, in.Outcome, in.Detail)
+	return nil, s.opts.Gate.End(ctx, req.PathValue("id"), p, gate.End{Outcome: in.Outcome, Detail: in.Detail, Refusals: in.Refusals})
 }
 
 // principal is the caller in a session of its own.

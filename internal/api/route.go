@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,6 +62,12 @@ func jsonRoute[In, Out any](method, path string, h half, summary string, fn func
 	return r
 }
 
+// as describes what the route writes as an Out, which has the same JSON.
+func as[Out any](r route) route {
+	r.out = typeOf[Out]()
+	return r
+}
+
 func typeOf[T any]() reflect.Type {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[none]() {
@@ -95,7 +102,9 @@ func writeJSON(w http.ResponseWriter, status int, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
+	body = append(body, '\n')
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, err = w.Write(append(body, '\n'))
+	_, err = w.Write(body)
 	return err
 }

@@ -20,11 +20,13 @@ func routes() []route {
 
 		// The agent half.
 		jsonRoute("POST", "/v1/decide", agentHalf, "What a call would be decided to; nothing is recorded and nothing runs", (*Server).decide),
-		jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once", (*Server).submit),
+		as[CallResponse](jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once", (*Server).submit)),
+		jsonRoute("POST", "/v1/calls/{id}/receipt", agentHalf, "Show what holds a run that is about to start; it starts only if this succeeds", (*Server).receipt),
 		jsonRoute("POST", "/v1/calls/{id}/outcome", agentHalf, "Report how an allowed call ended", (*Server).outcome),
 		jsonRoute("GET", "/v1/requests/{id}", agentHalf, "How far the caller's own request has got", (*Server).requestStatus),
 		jsonRoute("DELETE", "/v1/requests/{id}", agentHalf, "Withdraw the caller's own request", (*Server).withdraw),
 		jsonRoute("POST", "/v1/sessions", agentHalf, "Open a session", (*Server).openSession),
+		{method: "POST", path: "/v1/hook/{agent}", half: agentHalf, summary: "An event of an agent's hook, on the unix socket alone; the header Gatehouse-Answer takes the answer apart", serve: (*Server).hookEvent},
 		jsonRoute("DELETE", "/v1/sessions/{id}", agentHalf, "End the caller's own session", (*Server).endOwnSession),
 
 		// The approver half.
@@ -70,17 +72,28 @@ func (s *Server) health(ctx context.Context, _ *caller, _ *http.Request, _ *none
 
 func (c *caller) actor() admin.Actor { return admin.Actor{Approver: c.approver, Channel: "api"} }
 
-func (s *Server) approvals(ctx context.Context, _ *caller, req *http.Request, _ *none) (*ApprovalList, error) {
+func (s *Server) approvals(ctx context.Context, c *caller, req *http.Request, _ *none) (*ApprovalList, error) {
 	q := req.URL.Query()
 	requests, next, err := s.opts.Desk.Requests(ctx, q.Get("state"), q.Get("cursor"), pageSize(q.Get("limit")))
+	s.opts.Desk.Shown(c.actor(), requests...)
 	return &ApprovalList{Requests: requests, Next: next}, err
 }
 
-func (s *Server) approval(ctx context.Context, _ *caller, req *http.Request, _ *none) (*admin.Request, error) {
-	return s.opts.Desk.Request(ctx, req.PathValue("id"))
+func (s *Server) approval(ctx context.Context, c *caller, req *http.Request, _ *none) (*admin.Request, error) {
+	r, err := s.opts.Desk.Request(ctx, req.PathValue("id"))
+	if err == nil {
+		s.opts.Desk.Shown(c.actor(), *r)
+	}
+	return r, err
 }
 
 func (s *Server) approve(ctx context.Context, c *caller, req *http.Request, in *ApproveRequest) (*none, error) {
+	if in.Digest.IsZero() {
+		return nil, &Error{
+			Status: http.StatusBadRequest, Text: "an approval carries the digest of the call that was looked at, and this has none",
+			Hint: "GET /v1/approvals/" + req.PathValue("id") + " shows the call and its digest",
+		}
+	}
 	return nil, s.opts.Desk.Approve(ctx, c.actor(), req.PathValue("id"), admin.Approval{Shown: in.Digest, Offer: in.Offer, Code: in.Code})
 }
 

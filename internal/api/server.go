@@ -56,6 +56,8 @@ type Options struct {
 	Console http.Handler
 	MCP     func(identify func(*http.Request) (p call.Principal, held bool, err error)) http.Handler
 	Metrics http.Handler
+	// Hook answers the events of agents' hooks; nil refuses them.
+	Hook func(context.Context, *HookEvent) HookReply
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
 	Log   *slog.Logger

@@ -81,14 +81,37 @@ type CallResponse struct {
 	// Run is the command line of gatehouse to run in place of the call's own
 	// command, for a caller that said rewrites.
 	Run []string `json:"run,omitzero"`
+	// Lasting says that the same call would be let through again without a
+	// person: by policy, or for the rest of the session.
+	Lasting bool `json:"lasting,omitzero"`
+}
+
+// callAnswer is a CallResponse on its way out. Its votes are copied from what
+// was written in advance, where the same was said of other calls.
+type callAnswer struct {
+	CallResponse
+	Votes votes `json:"votes"`
+}
+
+type votes struct{ of *call.Decision }
+
+// MarshalJSONTo writes the votes as a list.
+func (v votes) MarshalJSONTo(enc *jsontext.Encoder) error {
+	text, err := v.of.AppendVotes(make([]byte, 0, 2<<10))
+	if err != nil {
+		return err
+	}
+	return enc.WriteValue(text)
 }
 
 // OutcomeRequest reports how a started call ended.
 type OutcomeRequest struct {
 	Outcome gate.Outcome `json:"outcome"`
 	Detail  string       `json:"detail,omitzero"`
-	Session string       `json:"session,omitzero"`
-	Path    string       `json:"path,omitzero"`
+	// Refusals are what the sandbox of a run did not let through.
+	Refusals []gate.Refusal `json:"refusals,omitzero"`
+	Session  string         `json:"session,omitzero"`
+	Path     string         `json:"path,omitzero"`
 }
 
 // RequestStatus is what an agent may know about its own request: how far it
@@ -222,7 +245,10 @@ type Health struct {
 	Version string `json:"version"`
 	// Posture is held if the asking process cannot reach the gate's own files,
 	// else advisory.
-	Posture  string   `json:"posture"`
-	Enrolled bool     `json:"enrolled"`
-	Problems []string `json:"problems,omitzero"`
+	Posture  string `json:"posture"`
+	Enrolled bool   `json:"enrolled"`
+	// Addresses are where the gate listens, for launchers that keep what they
+	// confine from them.
+	Addresses []string `json:"addresses,omitzero"`
+	Problems  []string `json:"problems,omitzero"`
 }

@@ -1,12 +1,18 @@
 // Package aql performs the gate's own operations.
 //
-// [Native.Run] is the effect of a native call that the gate has let through:
-// it runs after the allow is durable and never decides anything itself. The
-// operations it serves so far read and change nothing: they describe the
-// operations, the policy and the caller's own standing. [Native.Serves] tells
-// which they are; an operation that is in the table and not served here is
-// refused by the surface before it is submitted, so that nothing is allowed
-// and then not done.
+// [Native] is a table: the name of an operation, the parameters it takes and
+// the function that performs it. The table is made of groups, one file each
+// (gatekeeper.go, elements.go, activation.go …); a group is a struct that
+// holds what its operations stand on and lists them in its method Operations.
+// [New] puts the groups together and refuses a name that is not in the table
+// of [call.Operations], or that two groups claim.
+//
+// [Tools] is how agents call them: the MCP tools, single operations and
+// batches. Every operation goes through the gate first; what runs here has
+// been let through and its allow is durable. Nothing here decides anything.
+//
+// Parameters are read strictly, before the gate is asked: a member that an
+// operation does not take is refused with the nearest that it does.
 //
 // What an answer holds is the caller's own: no other agent's requests, no
 // arguments of other calls, no code and no credential.

@@ -83,13 +83,14 @@ func (l *Log) List(ctx context.Context, f Filter, cursor string, limit int) (Pag
 type search struct {
 	tx     *store.Tx
 	sets   *setCache
+	rows   *rowCache
 	filter Filter
 	keys   []int64 // of the postings to intersect
 	want   int
 	found  []*Record
 	// candidates are indexes, falling, whose records have all values but have not been read yet.
 	candidates []int64
-	scratch    bitset
+	at         run // where the last candidate that was read is
 
 	head  head
 	nodes []node
@@ -102,7 +103,7 @@ type search struct {
 }
 
 func (l *Log) newSearch(tx *store.Tx, f Filter, cursor string, want int) (*search, error) {
-	s := &search{tx: tx, sets: l.sets, filter: f, want: want, names: make(map[int64]string)}
+	s := &search{tx: tx, sets: l.sets, rows: l.rows, filter: f, want: want, names: make(map[int64]string)}
 	for column, value := range f.columns() {
 		if value != "" {
 			s.keys = append(s.keys, postingKey(column, value))
@@ -183,23 +184,31 @@ func (s *search) find() ([]*Record, error) {
 	if err := s.unsequenced(); err != nil {
 		return nil, err
 	}
-	sealed := s.head.size >> blockBits
-	if len(s.keys) == 0 {
-		sealed = 0 // every record matches: go through them as they are
+	err := s.search()
+	if err == nil {
+		err = s.fetch()
 	}
-	if err := s.scan(max(s.low, sealed<<blockBits), s.high); err != nil {
-		return nil, err
-	}
-	s.scratch = newBitset(lastTier)
-	for tier := 0; tier <= lastTier && !s.done(); tier++ {
-		if err := s.searchTier(tier, sealed); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.fetch(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return s.found, nil
+}
+
+// search goes through what no block holds yet, and then through the blocks; through everything where no posting helps.
+func (s *search) search() error {
+	if len(s.keys) == 0 {
+		return s.searchAll(s.low)
+	}
+	sealed := s.head.size >> blockBits
+	if err := s.searchAll(max(s.low, sealed<<blockBits)); err != nil {
+		return err
+	}
+	for tier := 0; tier <= lastTier && !s.done(); tier++ {
+		if err := s.searchTier(tier, sealed); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *search) done() bool { return len(s.found) >= s.want }
@@ -259,7 +268,7 @@ func (s *search) unsequenced() error {
 		if s.before != nil {
 			limit = unlimited // some of them stand before the cursor
 		}
-		records, err := s.rows(position(n.no, n.sequenced)+1, position(n.no+1, 0), limit)
+		records, err := s.matching(position(n.no, n.sequenced)+1, position(n.no+1, 0), limit)
 		if err != nil {
 			return err
 		}
@@ -274,37 +283,11 @@ func (s *search) unsequenced() error {
 	return nil
 }
 
-// scan goes through indexes [from, to) as they are, from the end and a block at a time.
-func (s *search) scan(from, to int64) error {
-	for to > from && !s.done() {
-		part := max(from, to-blockSize)
-		runs, err := runsBetween(s.tx, part, to)
-		if err != nil {
-			return err
-		}
-		for _, run := range slices.Backward(runs) {
-			records, err := s.rows(run.pos, run.pos+run.size, s.want-len(s.found))
-			if err != nil {
-				return err
-			}
-			for _, r := range records {
-				r.Index = run.first + r.pos - run.pos
-				s.take(r)
-			}
-			if s.done() {
-				return nil
-			}
-		}
-		to = part
-	}
-	return nil
-}
-
 // unlimited is a limit that no answer reaches.
 const unlimited = 1 << 30
 
-// rows reads the records of one node at positions [from, to) that match, newest first.
-func (s *search) rows(from, to int64, limit int) ([]*Record, error) {
+// matching reads the records of one node at positions [from, to) that match, newest first.
+func (s *search) matching(from, to int64, limit int) ([]*Record, error) {
 	if s.filter.Node != "" && s.filter.Node != s.names[nodeOf(from)] {
 		return nil, nil
 	}

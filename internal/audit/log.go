@@ -18,29 +18,39 @@ var ErrNotFound = errors.New("audit: not found")
 type Log struct {
 	store *store.Store
 	sets  *setCache
+	rows  *rowCache
 }
 
 // New returns the log in the store.
-func New(s *store.Store) *Log { return &Log{store: s, sets: newSetCache()} }
+func New(s *store.Store) *Log { return &Log{store: s, sets: newSetCache(), rows: newRowCache()} }
 
-// detail is how much of a record is read: that many of its columns, from the first on.
+// detail is how much of a record is read.
 type detail int
 
 const (
-	lean   detail = 11 // what a list shows
-	hashed detail = 12 // what the sequencer needs as well
+	lean   detail = 3 // what a list shows
+	hashed detail = 4 // what the sequencer needs as well
 	whole  detail = 15
 )
 
-// columns are those of the table.
-var columns = [whole]string{"pos", "time", "kind", "call_id", "principal", "session", "surface", "operation", "level",
-	"outcome", "correlation", "hash", "body_hash", "salt", "body"}
+// fields are the columns that hold text.
+var fields = []string{"kind", "call_id", "principal", "session", "surface", "operation", "level", "outcome", "correlation"}
 
-// selectRecords is the beginning of a query, for each detail.
-var selectRecords = map[detail]string{
-	lean:   "SELECT " + strings.Join(columns[:lean], ", ") + " FROM audit_record WHERE ",
-	hashed: "SELECT " + strings.Join(columns[:hashed], ", ") + " FROM audit_record WHERE ",
-	whole:  "SELECT " + strings.Join(columns[:whole], ", ") + " FROM audit_record WHERE ",
+// fieldEnd separates fields that are read as one: most of what a row costs is the number of its columns. No record has
+// it in a field.
+const fieldEnd = "\x1f"
+
+// selectRecords is the beginning of a query.
+func selectRecords(tx *store.Tx, d detail) string {
+	text := strings.Join(fields, ", ")
+	if d != whole {
+		end := "char(31)"
+		if tx.Dialect() == store.Postgres {
+			end = "chr(31)"
+		}
+		text = "concat_ws(" + end + ", " + text + ")"
+	}
+	return "SELECT pos, time, " + text + map[detail]string{hashed: ", hash", whole: ", hash, body_hash, salt, body"}[d] + " FROM audit_record WHERE "
 }
 
 // Get returns the record with the identifier.
@@ -91,7 +101,7 @@ func readNodes(tx *store.Tx) ([]node, error) {
 // readRecords reads the records of one node, unsequenced as far as the caller is told.
 func readRecords(tx *store.Tx, nodeName string, d detail, where string, args ...any) ([]*Record, error) {
 	sc := newScanner(nodeName, d)
-	return store.All(tx, sc.scan, selectRecords[d]+where, args...)
+	return store.All(tx, sc.scan, selectRecords(tx, d)+where, args...)
 }
 
 // scanner turns rows into records. What a row is scanned into is made once and copied, since lists are read often.
@@ -99,20 +109,28 @@ type scanner struct {
 	detail         detail
 	r              Record
 	micros         int64
+	text           string // all fields at once
 	hash, bodyHash sql.RawBytes
-	dest           [whole]any
+	dest           []any
 }
 
 func newScanner(nodeName string, d detail) *scanner {
 	sc := &scanner{detail: d, r: Record{Node: nodeName, Index: Unsequenced}}
 	r := &sc.r
-	sc.dest = [whole]any{&r.pos, &sc.micros, &r.Kind, &r.CallID, &r.Principal, &r.Session, &r.Surface, &r.Operation,
-		&r.Level, &r.Outcome, &r.Correlation, &sc.hash, &sc.bodyHash, &r.salt, &r.Body}
+	if d != whole {
+		sc.dest = []any{&r.pos, &sc.micros, &sc.text, &sc.hash}[:d]
+		return sc
+	}
+	sc.dest = []any{&r.pos, &sc.micros}
+	for _, f := range r.fields() {
+		sc.dest = append(sc.dest, f)
+	}
+	sc.dest = append(sc.dest, &sc.hash, &sc.bodyHash, &r.salt, &r.Body)
 	return sc
 }
 
 func (sc *scanner) scan(rows *store.Rows) (*Record, error) {
-	if err := rows.Scan(sc.dest[:sc.detail]...); err != nil {
+	if err := rows.Scan(sc.dest...); err != nil {
 		return nil, err
 	}
 	r := new(Record)
@@ -121,7 +139,10 @@ func (sc *scanner) scan(rows *store.Rows) (*Record, error) {
 	r.Seq = seqOf(r.pos)
 	r.ID = makeID(sc.micros, r.pos)
 	var err error
-	if sc.detail >= hashed {
+	if sc.detail != whole {
+		err = r.split(sc.text)
+	}
+	if sc.detail >= hashed && err == nil {
 		r.Hash, err = toHash(sc.hash)
 	}
 	if sc.detail == whole && err == nil {
@@ -129,6 +150,22 @@ func (sc *scanner) scan(rows *store.Rows) (*Record, error) {
 		r.BodyHash, err = toHash(sc.bodyHash)
 	}
 	return r, err
+}
+
+// fields are where the columns of the same name go.
+func (r *Record) fields() [9]*string {
+	return [...]*string{&r.Kind, &r.CallID, &r.Principal, &r.Session, &r.Surface, &r.Operation, &r.Level, &r.Outcome, &r.Correlation}
+}
+
+// split takes apart what was read as one.
+func (r *Record) split(text string) error {
+	if strings.Count(text, fieldEnd) != len(fields)-1 {
+		return fmt.Errorf("%w: record %s has a field that no record has", ErrTampered, r.ID)
+	}
+	for _, f := range r.fields() {
+		*f, text, _ = strings.Cut(text, fieldEnd)
+	}
+	return nil
 }
 
 // readAnywhere reads records with their payload, nodes' names and indexes.

@@ -49,14 +49,22 @@ func (s bitset) set(i int64) { s[i>>6] |= 1 << (i & 63) }
 // descending yields the members from the highest down.
 func (s bitset) descending(yield func(int64) bool) {
 	for i := len(s) - 1; i >= 0; i-- {
-		for w := s[i]; w != 0; {
-			top := 63 - bits.LeadingZeros64(w)
-			if !yield(int64(i)<<6 | int64(top)) {
-				return
-			}
-			w &^= 1 << top
+		if !descendingWord(s[i], int64(i)<<6, yield) {
+			return
 		}
 	}
+}
+
+// descendingWord yields the members of one word and reports whether more are wanted.
+func descendingWord(w uint64, base int64, yield func(int64) bool) bool {
+	for w != 0 {
+		top := 63 - bits.LeadingZeros64(w)
+		if !yield(base | int64(top)) {
+			return false
+		}
+		w &^= 1 << top
+	}
+	return true
 }
 
 // The first byte of an encoded set: a list of 16-bit members that fall, or plain bits in words of 64.
@@ -65,13 +73,13 @@ const (
 	dense  byte = 1
 )
 
-// encode writes the set in the shorter form.
+// encode writes the set as a list of members if that is less than half as long as the bits: bits are quicker to compare.
 func (s bitset) encode() []byte {
 	count := 0
 	for _, w := range s {
 		count += bits.OnesCount64(w)
 	}
-	if 2*count < 8*len(s) {
+	if 2*count < 4*len(s) {
 		out := append(make([]byte, 0, 1+2*count), sparse)
 		for i := range s.descending {
 			out = binary.BigEndian.AppendUint16(out, uint16(i))
@@ -132,6 +140,38 @@ func (s bitset) add(data []byte, tier int, place int64) error {
 	return nil
 }
 
+// common yields what is in all of the encoded, well-formed sets of a block of the tier, from the highest down, and does
+// no more than its reader asks for.
+func common(sets [][]byte, tier int, yield func(int64) bool) {
+	lead := slices.MinFunc(sets, func(a, b []byte) int { return cmp.Compare(len(a), len(b)) })
+	switch {
+	case len(lead) == 0: // a value that no record of the block has
+	case lead[0] == dense:
+		commonDense(sets, yield)
+	case len(lead) <= 1+2*fewMembers:
+		commonSparse(lead, sets, yield)
+	default:
+		commonMixed(lead, sets, tier, yield)
+	}
+}
+
+// fewMembers is up to how many members of a set are looked up in the others one by one.
+const fewMembers = 256
+
+// commonMixed writes the members of one set as bits and goes on with words.
+func commonMixed(lead []byte, sets [][]byte, tier int, yield func(int64) bool) {
+	s := newBitset(tier)
+	for at := 1; at < len(lead); at += 2 {
+		s.set(memberAt(lead, at))
+	}
+	for _, set := range sets {
+		if &set[0] != &lead[0] && !s.intersect(set) {
+			return
+		}
+	}
+	s.descending(yield)
+}
+
 // intersect keeps what is also in an encoded, well-formed set of a block of the same size, and says whether anything is.
 func (s bitset) intersect(data []byte) bool {
 	any := uint64(0)
@@ -152,6 +192,55 @@ func (s bitset) intersect(data []byte) bool {
 		any |= s[i]
 	}
 	return any != 0
+}
+
+// commonSparse goes through the members of one set and looks each up in the others, which it reads once as well.
+func commonSparse(lead []byte, sets [][]byte, yield func(int64) bool) {
+	read := make([]int, len(sets)) // how far, of those that are sparse
+next:
+	for at := 1; at < len(lead); at += 2 {
+		i := memberAt(lead, at)
+		for k, set := range sets {
+			if set[0] == dense {
+				if wordAt(set, int(i>>6))>>(i&63)&1 == 0 {
+					continue next
+				}
+				continue
+			}
+			for read[k] < len(set)/2 && memberAt(set, 1+2*read[k]) > i {
+				read[k]++
+			}
+			if read[k] == len(set)/2 {
+				return
+			}
+			if memberAt(set, 1+2*read[k]) != i {
+				continue next
+			}
+		}
+		if !yield(i) {
+			return
+		}
+	}
+}
+
+// commonDense goes through the words of all sets at once, four sets in one go: where no word has a member that is in
+// all of them, loading the words is all that takes time.
+func commonDense(sets [][]byte, yield func(int64) bool) {
+	var four [4][]byte
+	for k := range four {
+		four[k] = sets[min(k, len(sets)-1)][1:]
+	}
+	a, b, c, d := four[0], four[1], four[2], four[3]
+	for at := len(a) - 8; at >= 0; at -= 8 {
+		word := binary.BigEndian.Uint64(a[at:at+8]) & binary.BigEndian.Uint64(b[at:at+8]) &
+			binary.BigEndian.Uint64(c[at:at+8]) & binary.BigEndian.Uint64(d[at:at+8])
+		for k := len(four); word != 0 && k < len(sets); k++ {
+			word &= binary.BigEndian.Uint64(sets[k][1+at:])
+		}
+		if word != 0 && !descendingWord(word, int64(at)<<3, yield) {
+			return
+		}
+	}
 }
 
 // postings are the sets of a block of tier 0 that is being filled, by key.

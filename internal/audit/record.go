@@ -64,7 +64,8 @@ func (r *Record) columns() [9]string {
 	return [...]string{r.Node, r.Kind, r.Principal, r.Session, r.Surface, r.Operation, r.Level, r.Outcome, r.Correlation}
 }
 
-// validate refuses what PostgreSQL cannot store as text, so that both databases take the same records.
+// validate refuses what PostgreSQL cannot store as text, so that both databases take the same records, and what would
+// make two fields of one.
 func (r *Record) validate() error {
 	if r.Kind == "" {
 		return fmt.Errorf("%w: it has no kind", ErrRecord)
@@ -74,7 +75,7 @@ func (r *Record) validate() error {
 		switch {
 		case len(f) > maxField:
 			return fmt.Errorf("%w: a field has %d bytes, more than %d", ErrRecord, len(f), maxField)
-		case !utf8.ValidString(f), strings.ContainsRune(f, 0):
+		case !utf8.ValidString(f), strings.ContainsRune(f, 0), strings.Contains(f, fieldEnd):
 			return fmt.Errorf("%w: field %q is not text", ErrRecord, f)
 		}
 	}

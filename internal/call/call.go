@@ -122,7 +122,7 @@ func (c *Call) Normalize() error {
 		if op, ok := LookupOperation(c.Operation); ok {
 			c.Operation = op.Name
 		}
-		return c.foldElementType()
+		return c.foldElement()
 	}
 	if c.Kind == External {
 		return c.foldHostTool()
@@ -159,28 +159,68 @@ func (c *Call) checkNames() error {
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// foldElementType takes the element type from wherever the caller put it, so
-// that scope restrictions see one field. Two places that disagree are refused.
-func (c *Call) foldElementType() error {
-	types := []string{SingularType(c.ElementType)}
-	for _, name := range []string{"element_type", "elementType", "type"} {
-		if v, ok := StringArg(c.Args, name); ok {
-			if name == "type" && !elementTypes[SingularType(v)] {
-				continue // a parameter that happens to be called type
-			}
-			types = append(types, SingularType(v))
+// foldElement takes the element's type and name from wherever the caller put
+// them, so that everything after sees one field for each: scope restrictions,
+// the digest, and whoever performs the call. Two places that disagree are
+// refused.
+func (c *Call) foldElement() error {
+	c.ElementType = SingularType(c.ElementType)
+	for _, spelling := range []string{"element_type", "elementType", "type"} {
+		v, ok := StringArg(c.Args, spelling)
+		t := SingularType(v)
+		if !ok || spelling == "type" && !elementTypes[t] {
+			continue // a parameter that happens to be called type
 		}
-	}
-	for _, t := range types {
-		if t == "" {
-			continue
-		}
-		if c.ElementType != "" && SingularType(c.ElementType) != t {
-			return &InvalidError{Field: "element_type", Problem: fmt.Sprintf("is given twice with different values (%q and %q)", SingularType(c.ElementType), t)}
+		if c.ElementType != "" && c.ElementType != t {
+			return &InvalidError{Field: "element_type", Problem: fmt.Sprintf("is given twice with different values (%q and %q)", c.ElementType, t)}
 		}
 		c.ElementType = t
+		if err := c.dropArg(spelling); err != nil {
+			return err
+		}
+	}
+	return c.foldName()
+}
+
+// foldName writes every spelling of an element's name as "name".
+func (c *Call) foldName() error {
+	for _, spelling := range []string{"element_name", "elementName"} {
+		v, ok := StringArg(c.Args, spelling)
+		if !ok {
+			continue
+		}
+		if name, ok := StringArg(c.Args, "name"); ok && name != v {
+			return &InvalidError{Field: "name", Problem: fmt.Sprintf("is given twice with different values (%q and %q)", name, v)}
+		}
+		if err := c.dropArg(spelling); err != nil {
+			return err
+		}
+		if err := c.setArg("name", v); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (c *Call) dropArg(name string) (err error) {
+	c.Args, err = withoutMember(c.Args, name)
+	return err
+}
+
+// setArg gives the arguments a member, in place of one of that name.
+func (c *Call) setArg(name, value string) error {
+	rest, err := withoutMember(c.Args, name)
+	if err != nil {
+		return err
+	}
+	k, _ := jsontext.AppendQuote(nil, name) // both were read as valid UTF-8
+	v, _ := jsontext.AppendQuote(nil, value)
+	member := append(append(append([]byte("{"), k...), ':'), v...)
+	if len(rest) > 2 {
+		member = append(member, ',')
+	}
+	c.Args, err = Canonical(append(member, rest[1:]...))
+	return err
 }
 
 // elementTypes are the kinds of element, by their singular name.

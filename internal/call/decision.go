@@ -111,13 +111,18 @@ type Ballot struct {
 	Votes     []Vote     `json:"votes"`
 	Conflicts []Conflict `json:"conflicts,omitzero"`
 
-	encoded jsontext.Value // the ballot as JSON, if it was made to be shared
+	// The ballot and the list of its votes as JSON, if it was made to be shared.
+	encoded, votes jsontext.Value
 }
 
 // Share returns the ballot with its JSON made in advance, for ballots that are
 // compiled once and stand in many decisions. It must not be changed after.
 func (b Ballot) Share() Ballot {
-	if encoded, err := json.Marshal(plainBallot(b)); err == nil {
+	encoded, err := json.Marshal(plainBallot(b))
+	if err != nil {
+		return b
+	}
+	if b.votes, err = json.Marshal(b.Votes); err == nil {
 		b.encoded = encoded
 	}
 	return b

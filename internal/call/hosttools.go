@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -26,6 +27,10 @@ const (
 	OpWebSearch  = "web.search"
 	OpTask       = "agent.task"
 	OpNote       = "agent.note"
+	// OpRun is a command in a sandbox of the gate's, OpConnect a connection
+	// that it wants and that was not declared.
+	OpRun     = "run"
+	OpConnect = "net.connect"
 )
 
 // tools are the names that hosts give to their tools, by what they do: Claude
@@ -45,19 +50,20 @@ var tools = map[string]string{
 		codebase_search semantic_search list_code_usages search_dir search_file find_file`,
 	OpFileWrite: `Write write_file create_file write create write_to_file create_directory`,
 	OpFileEdit: `Edit MultiEdit NotebookEdit replace edit_file edit search_replace str_replace insert insert_edit_into_file
-		replace_string_in_file multi_replace_string_in_file replace_file_content edit_notebook_file edit_notebook`,
+		replace_string_in_file multi_replace_string_in_file replace_file_content edit_notebook_file edit_notebook StrReplace`,
 	OpFileMove:   `move_file rename_file`,
 	OpFileDelete: `delete_file Delete`,
 	OpPatch:      `apply_patch file_change`,
 	OpWebFetch:   `WebFetch web_fetch fetch fetch_webpage read_url_content open_simple_browser browser_preview`,
 	OpWebSearch:  `WebSearch web_search google_web_search search_web`,
-	OpTask:       `Task Agent task spawn_agent runSubagent delegate_to_agent`,
+	OpTask:       `Task Agent task spawn_agent runSubagent delegate_to_agent spawn_subagent invoke_agent`,
 	// What an agent writes down for itself, asks its person, or hears from
 	// what it has started: nothing of it reaches the world.
 	OpNote: `TodoWrite TodoRead todo_write todo update_plan write_todos manage_todo_list TaskCreate TaskUpdate TaskGet TaskList
 		TaskOutput BashOutput read_bash get_terminal_output command_status read_terminal KillShell KillBash TaskStop stop_bash
 		AskUserQuestion ask_user ask_user_question request_user_input EnterPlanMode ExitPlanMode enter_plan_mode exit_plan_mode
-		think report_intent finish submit goto scroll_up scroll_down suggested_responses get_errors wait`,
+		think report_intent update_topic update_todo get_command_or_subagent_output list_background_processes
+		read_background_output finish submit goto scroll_up scroll_down suggested_responses get_errors wait`,
 }
 
 // variants are tools that do one thing or another as an argument says.
@@ -140,6 +146,16 @@ func HostTools() iter.Seq2[string, string] { return maps.All(hostTools) }
 // at every try. They move to the note, so that a retry matches its approval.
 var noteFields = map[string][]string{
 	OpShell: {"description", "justification"},
+}
+
+// NoteFields lists the names of arguments without effect.
+func NoteFields() []string {
+	var names []string
+	for _, fields := range noteFields {
+		names = append(names, fields...)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // foldHostTool gives an external call its canonical operation.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -56,7 +57,7 @@ func Canonical(raw []byte) (jsontext.Value, error) {
 // checkDepth reads the tokens once, refusing what is too deep before any
 // recursive code sees it, and whatever is not one strict JSON value.
 func checkDepth(raw []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	for {
 		_, err := dec.ReadToken()
 		if errors.Is(err, io.EOF) {
@@ -73,24 +74,36 @@ func checkDepth(raw []byte) error {
 
 // StringArg returns the string member called name of a JSON object.
 func StringArg(args jsontext.Value, name string) (string, bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(args))
-	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
-		return "", false
-	}
-	for dec.PeekKind() != '}' {
-		key, err := dec.ReadToken()
-		if err != nil {
-			return "", false
-		}
-		// The token is only good until the next read.
-		found := key.String() == name
-		if found && dec.PeekKind() == '"' {
-			val, err := dec.ReadToken()
-			return val.String(), err == nil
-		}
-		if err := dec.SkipValue(); err != nil {
-			return "", false
+	for n, v := range StringArgs(args) {
+		if n == name {
+			return v, true
 		}
 	}
 	return "", false
+}
+
+// StringArgs yields the members of a JSON object that are strings.
+func StringArgs(args jsontext.Value) iter.Seq2[string, string] {
+	return func(yield func(name, value string) bool) {
+		dec := jsontext.NewDecoder(bytes.NewBuffer(args))
+		if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+			return
+		}
+		for dec.PeekKind() != '}' {
+			tok, err := dec.ReadToken()
+			if err != nil {
+				return
+			}
+			name := tok.String() // the token is only good until the next read
+			if dec.PeekKind() != '"' {
+				if dec.SkipValue() != nil {
+					return
+				}
+				continue
+			}
+			if tok, err = dec.ReadToken(); err != nil || !yield(name, tok.String()) {
+				return
+			}
+		}
+	}
 }

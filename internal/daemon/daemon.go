@@ -17,14 +17,17 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -72,12 +75,15 @@ type daemon struct {
 	sequencer *audit.Sequencer
 	book      *rulebook.Book
 	machine   *observe.Machine
+	library   *library.Library
+	keeper    *activation.Keeper
 	record    *recorder
 	state     *state
 	changes   *admin.Changes
 	notifier  *approval.Notifier
 	gate      *gate.Gate
 	admin     *admin.Desk
+	tools     *aql.Tools
 	server    *api.Server
 	baseURL   string
 }
@@ -118,6 +124,7 @@ func Run(ctx context.Context, opts Options) error {
 		return err
 	}
 	defer d.store.Close()
+	defer d.library.Close()
 	return d.serve(ctx, tcp, unix)
 }
 
@@ -167,7 +174,12 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.openPolicy(ctx); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.wire(addr)
+	if err := d.openElements(); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if err := d.wire(addr); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	closed, err := d.state.recover(ctx)
 	if err != nil {
 		return errors.Join(err, d.store.Close())
@@ -201,13 +213,13 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 }
 
 // wire connects the parts. Nothing runs yet.
-func (d *daemon) wire(addr string) {
+func (d *daemon) wire(addr string) error {
 	d.machine.Own.Listeners = []string{addr}
-	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[string]policy.Switches)}
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: d.machine, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 		Scope: policy.Holds,
 	})
 	d.admin = admin.New(admin.Options{
@@ -221,15 +233,20 @@ func (d *daemon) wire(addr string) {
 		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
 		BaseURL: d.baseURL,
 	}, d.changes)
+	if err := d.openTools(); err != nil {
+		return err
+	}
 	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,
+		Hook:    d.newHooks(),
 		Health:  d.health,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
 		Hosts:   hosts, Log: d.log,
 	})
+	return nil
 }
 
 // hostsOf lists the names under which a listener may be addressed.
@@ -256,6 +273,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
 	if err := d.welcome(ctx); err != nil {
 		stop()

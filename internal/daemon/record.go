@@ -3,6 +3,7 @@ package daemon
 import (
 	"crypto/rand"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
@@ -41,15 +42,14 @@ func (r *recorder) hideFields(names []string) {
 	r.redact.Store(content.NewRedactor(content.RedactorConfig{Names: names, Rand: rand.Reader}))
 }
 
-// stored is a call and its decision as they go into the log.
+// stored is what goes into the log besides the decision.
 type stored struct {
-	Call     *storedCall    `json:"call,omitzero"`
-	Decision *call.Decision `json:"decision,omitzero"`
-	Facts    *admin.Facts   `json:"facts,omitzero"`
-	Verdict  *gate.Ruling   `json:"verdict,omitzero"`
-	Start    *gate.Start    `json:"start,omitzero"`
-	Outcome  *gate.End      `json:"outcome,omitzero"`
-	Act      *admin.Act     `json:"act,omitzero"`
+	Call    *storedCall  `json:"call,omitzero"`
+	Facts   *admin.Facts `json:"facts,omitzero"`
+	Verdict *gate.Ruling `json:"verdict,omitzero"`
+	Start   *gate.Start  `json:"start,omitzero"`
+	Outcome *gate.End    `json:"outcome,omitzero"`
+	Act     *admin.Act   `json:"act,omitzero"`
 	// Posture says whether the gate held the agent or only advised it.
 	Posture string `json:"posture,omitzero"`
 }
@@ -68,17 +68,25 @@ func (r *recorder) describe(c *call.Call, d *call.Decision, f *facts.Facts) []by
 	clean := *c
 	clean.Args, clean.Note = args, r.text(c.Note)
 	body, err := json.Marshal(stored{
-		Call:     &storedCall{Call: clean, Redacted: commitments},
-		Decision: r.decision(d),
-		Facts:    r.facts(c, d, f),
-		Posture:  c.Posture(),
+		Call:    &storedCall{Call: clean, Redacted: commitments},
+		Facts:   r.facts(c, d, f),
+		Posture: c.Posture(),
 	})
+	if err == nil {
+		body = append(body[:len(body)-1], `,"decision":`...)
+		body, err = r.decision(d).AppendJSON(slices.Grow(body, roomForDecision))
+		body = append(body, '}')
+	}
 	if err != nil {
 		r.log.Error("a call could not be described for the log", "call", c.ID, "error", err)
 		return nil // an event without its description is refused by append
 	}
 	return body
 }
+
+// roomForDecision is as much as a decision and the rest of its record take as
+// a rule.
+const roomForDecision = 3 << 10
 
 // text takes secrets out of a text.
 func (r *recorder) text(s string) string {
@@ -139,9 +147,14 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 // append adds an event to the log.
 func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 	end := e.Outcome
-	if end != nil && end.Detail != "" {
+	if end != nil && (end.Detail != "" || len(end.Refusals) > 0) {
 		// An error message repeats what a program was given.
-		end = &gate.End{Outcome: end.Outcome, Detail: r.text(end.Detail)}
+		clean := gate.End{Outcome: end.Outcome, Detail: r.text(end.Detail)}
+		for _, f := range end.Refusals {
+			f.Subject, f.Program, f.Reason = r.text(f.Subject), r.text(f.Program), r.text(f.Reason)
+			clean.Refusals = append(clean.Refusals, f)
+		}
+		end = &clean
 	}
 	verdict := e.Verdict
 	if verdict != nil && e.Level != call.AutoApprove {
@@ -168,7 +181,8 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 	return audit.Append(tx, rec)
 }
 
-// joinObjects makes one object of the members of two.
+// joinObjects makes one object of the members of two. It leaves both as they
+// are: a transaction may run twice.
 func joinObjects(a, b jsontext.Value) jsontext.Value {
 	if len(a) <= 2 {
 		return b
@@ -176,10 +190,7 @@ func joinObjects(a, b jsontext.Value) jsontext.Value {
 	if len(b) <= 2 {
 		return a
 	}
-	out := make([]byte, 0, len(a)+len(b))
-	out = append(out, a[:len(a)-1]...)
-	out = append(out, ',')
-	return append(out, b[1:]...)
+	return slices.Concat(a[:len(a)-1], jsontext.Value(","), b[1:])
 }
 
 // act adds something a person did.

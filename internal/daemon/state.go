@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,8 +30,8 @@ type state struct {
 	record   *recorder
 
 	mu      sync.Mutex
-	last    map[string]policy.Switches // the switches an agent met last
-	failing string                     // why the last call could not be recorded, "" if it was
+	last    map[lastKey]gate.Standing // what an agent's session met last
+	failing string                    // why the last call could not be recorded, "" if it was
 }
 
 // Standing returns what was last read. The transaction reads it again, and
@@ -38,8 +39,11 @@ type state struct {
 func (s *state) Standing(_ context.Context, c *call.Call) (gate.Standing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return gate.Standing{Switches: s.last[c.Principal.Agent]}, nil
+	return s.last[lastKey{c.Principal.Agent, c.Principal.Session}], nil
 }
+
+// lastKey is a session of an agent.
+type lastKey struct{ agent, session string }
 
 // Current reads where the principal stands from the database.
 func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
@@ -50,13 +54,13 @@ func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, e
 	return out, admin.PublicError(err)
 }
 
-func (s *state) remember(agent string, sw policy.Switches) {
+func (s *state) remember(p call.Principal, st gate.Standing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.last) > 10_000 {
 		clear(s.last)
 	}
-	s.last[agent] = sw
+	s.last[lastKey{p.Agent, p.Session}] = st
 }
 
 // Commit runs one transaction and returns when it is durable.
@@ -151,17 +155,20 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	if err != nil {
 		return gate.Standing{}, err
 	}
-	out := gate.Standing{Policy: st.Policy}
+	out := gate.Standing{Policy: st.Policy, Elements: st.Elements}
 	switch {
 	case st.Kill:
 		out.Switches.Kill = st.Why
 	case st.Danger:
 		out.Switches.Danger = st.Why
 	}
+	if st.Session != nil && st.Session.Mode == session.Plan {
+		out.Switches.Plan = "the session only plans: nothing beyond a read goes ahead"
+	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"
 	}
-	t.s.remember(c.Principal.Agent, out.Switches)
+	t.s.remember(c.Principal, out)
 	return out, nil
 }
 
@@ -207,15 +214,60 @@ func (t *tx) Withdraw(id string) error {
 	return err
 }
 
-// Open notes that a call has started.
-func (t *tx) Open(c *call.Call) error {
+// Open notes that a call has started, and what its effect must show.
+func (t *tx) Open(c *call.Call, requires []call.Guarantee) error {
 	now, err := t.Now()
 	if err != nil {
 		return err
 	}
-	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now))
+	must := []byte("[]")
+	if len(requires) > 0 {
+		if must, err = json.Marshal(requires); err != nil {
+			return err
+		}
+	}
+	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started, effect, requires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c), string(must))
 	return err
+}
+
+// effect is kept of calls whose start is shown; hashing all of them would be
+// for nothing.
+func (t *tx) effect(c *call.Call) string {
+	if c.Operation != call.OpRun {
+		return ""
+	}
+	return c.Effect().String()
+}
+
+// Show notes that an open call has shown what holds its effect.
+func (t *tx) Show(id string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error) {
+	n, err := t.Exec(`UPDATE open_call SET shown = 1 WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 AND shown = 0 AND effect <> ''`,
+		id, p.Agent, p.Session, p.Path)
+	if err == nil && n == 0 {
+		err = notOpen{id}
+	}
+	if err != nil {
+		return effect, nil, err
+	}
+	var hash, must string
+	if err := t.QueryRow(`SELECT effect, requires FROM open_call WHERE id = $1`, id).Scan(&hash, &must); err != nil {
+		return effect, nil, err
+	}
+	err = errors.Join(effect.UnmarshalText([]byte(hash)), json.Unmarshal([]byte(must), &requires))
+	return effect, requires, err
+}
+
+// Opener returns whose an open call is.
+func (s *state) Opener(ctx context.Context, id string) (p call.Principal, err error) {
+	err = s.store.Read(ctx, func(t *store.Tx) error {
+		err := t.QueryRow(`SELECT agent, session, path FROM open_call WHERE id = $1`, id).Scan(&p.Agent, &p.Session, &p.Path)
+		if errors.Is(err, sql.ErrNoRows) {
+			return notOpen{id}
+		}
+		return err
+	})
+	return p, admin.PublicError(err)
 }
 
 // notOpen refuses an outcome for a call that is not the caller's to close.

@@ -29,20 +29,33 @@ type Element struct {
 	Name  string `json:"name"`
 	Lists Lists  `json:"lists"`
 	Scope Scope  `json:"scope,omitzero"`
+	// External is what it says about calls to tools outside the gate.
+	External External `json:"external,omitzero"`
+	// Of is the ensemble that brought the element, "" if none did.
+	Of string `json:"of,omitzero"`
 	// Quarantine says why the policy did not load; "" if it did.
 	Quarantine string `json:"quarantine,omitzero"`
 }
 
-// ID names the element as type/name.
-func (e *Element) ID() string { return e.Type + "/" + e.Name }
+// ID names the element as type/name, with the ensemble that brought it.
+func (e *Element) ID() string {
+	if e.Of != "" {
+		return e.Type + "/" + e.Name + " of " + e.Of
+	}
+	return e.Type + "/" + e.Name
+}
 
 // Set is the compiled policy of all active elements. The zero value and nil
 // hold no elements. It is immutable.
 type Set struct {
-	ballots map[key]call.Ballot
-	types   bool // whether any element restricts types
-	frozen  []string
-	ids     []string
+	ballots  map[key]call.Ballot
+	externs  []extern
+	allowed  []pattern // the allow patterns of all elements
+	lists    []string  // the elements that have such
+	types    bool      // whether any element restricts types
+	frozen   []string
+	ids      []string
+	elements []Element
 }
 
 // key is what a ballot was compiled for.
@@ -63,7 +76,8 @@ var unrestricted = Compile(nil)
 func Compile(elements []Element) *Set {
 	elements = slices.Clone(elements)
 	slices.SortFunc(elements, func(a, b Element) int { return strings.Compare(a.ID(), b.ID()) })
-	s := &Set{ballots: make(map[key]call.Ballot)}
+	s := &Set{ballots: make(map[key]call.Ballot), elements: elements}
+	s.compileExternal(elements)
 	for i := range elements {
 		e := &elements[i]
 		if bad := e.Lists.malformed(); bad != "" && e.Quarantine == "" {
@@ -98,6 +112,14 @@ func (s *Set) Elements() []string {
 		return nil
 	}
 	return s.ids
+}
+
+// Active returns the elements the set was compiled from. Do not change them.
+func (s *Set) Active() []Element {
+	if s == nil {
+		return nil
+	}
+	return s.elements
 }
 
 // Frozen lists the elements that deny confirm_operation. While there is one,
@@ -200,7 +222,7 @@ func baseVote(op *call.Operation, tightening bool) call.Vote {
 func (e *Element) objections(op *call.Operation, elementType string) []call.Vote {
 	var votes []call.Vote
 	if e.Quarantine != "" && op.Endpoint != call.Read {
-		votes = append(votes, vote(e, "quarantine", call.Deny, "is quarantined, its policy did not load ("+e.Quarantine+"); nothing beyond a read runs under it"))
+		votes = append(votes, e.quarantined())
 	}
 	if entry, ok := matchList(e.Lists.Deny, op.Name, op.Aliases); ok {
 		votes = append(votes, vote(e, "deny: "+entry, call.Deny, "denies it"))
@@ -212,6 +234,11 @@ func (e *Element) objections(op *call.Operation, elementType string) []call.Vote
 		votes = append(votes, vote(e, "confirm: "+entry, call.ConfirmSession, "wants it confirmed"))
 	}
 	return votes
+}
+
+// quarantined is the vote of an element whose policy did not load.
+func (e *Element) quarantined() call.Vote {
+	return vote(e, "quarantine", call.Deny, "is quarantined, its policy did not load ("+e.Quarantine+"); nothing beyond a read runs under it")
 }
 
 func vote(e *Element, rule string, level call.Level, says string) call.Vote {

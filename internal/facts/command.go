@@ -44,6 +44,7 @@ func (x *extractor) command(strs []String) {
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
+		f.Simple = append(f.Simple, simple(c))
 		if c.Resolved != "" {
 			x.look(c.Resolved)
 		}
@@ -86,7 +87,7 @@ func (x *extractor) confine(a *shell.Analysis, where string) {
 	if !x.call.Rewrites || x.root == "" || !a.Bounded() || !hostsKnown(a) {
 		return
 	}
-	x.facts.Confined, x.facts.TakesCode = true, false
+	x.facts.Wrapped, x.facts.TakesCode = true, false
 	x.facts.Needs = append(x.facts.Needs, call.Need{
 		Capability: call.ProcExec, Scope: call.Confined, Inside: true, Root: x.rootID(),
 		Evidence: []call.Evidence{{Where: where, Text: "runs code that the words do not show, confined to the workspace"}},
@@ -142,7 +143,7 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
 	case shell.KindWrite:
-		if x.facts.Confined && (e.Bounded || e.Path.Scope == shell.ScopeTemp && e.Path.Known) {
+		if x.facts.Wrapped && (e.Bounded || e.Path.Scope == shell.ScopeTemp && e.Path.Known) {
 			return // inside the sandbox, which says where it may, and has temporary files of its own
 		}
 		if e.Database {
@@ -155,7 +156,7 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	case shell.KindNetwork:
 		x.network(c, e, at)
 	case shell.KindExecute:
-		if !x.facts.Confined {
+		if !x.facts.Wrapped {
 			x.need(call.ProcExec, c.Exec(), at)
 		}
 		x.script(e)
@@ -195,10 +196,11 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.pattern(c, e, at)
 		return
 	}
-	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
 	if e.Recursive && c == call.FSWrite {
-		x.tree(scope)
+		x.tree(c, e.Path.Text()+"/**", at.Where)
+		return
 	}
+	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
 	if e.Secret && !x.needs(call.SecretsAccess, scope) {
 		x.need(call.SecretsAccess, scope, at)
 	}
@@ -217,13 +219,6 @@ func (x *extractor) pattern(c call.Capability, e *shell.Effect, at call.Evidence
 	x.path(c, String{Where: at.Where, Text: dir})
 }
 
-// tree makes the need that was added last one for everything below its path.
-func (x *extractor) tree(scope string) {
-	if n := &x.facts.Needs[len(x.facts.Needs)-1]; n.Scope == scope && n.Capability == call.FSWrite && scope != "" {
-		n.Scope = strings.TrimSuffix(scope, "/") + "/**"
-	}
-}
-
 // network adds the need to reach what a command contacts. What only the
 // program's own settings say is named by the program, unless the command says
 // it elsewhere; where code runs on top of that, it is anyone's guess.
@@ -231,7 +226,7 @@ func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence)
 	switch {
 	case e.Host != "":
 		x.commandHost(c.Program, e.Host, at)
-	case e.General && (namesServer(c) || x.facts.Confined):
+	case e.General && (namesServer(c) || x.facts.Wrapped):
 	case e.General && runsCode(c), e.Irreversible:
 		x.need(call.NetEgress, "", at)
 	case strings.HasPrefix(e.Server, "$") && !x.call.Rewrites:

@@ -49,6 +49,8 @@ type Facts struct {
 	Class string
 	// Commands is the canonical text of each simple command.
 	Commands []string
+	// Simple is what each of them comes to once the shell has read it.
+	Simple []Simple
 	// Risk runs from 0 to 100, with what it rests on.
 	Risk         int
 	RiskEvidence []call.Evidence
@@ -57,9 +59,12 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
-	// Confined says that the call is to run in the gate's sandbox, around the
-	// workspace and without network, which the host lets the gate arrange.
+	// Confined says that a sandbox of the gate's is to hold the effect to the
+	// needs; without it the call must not start.
 	Confined bool
+	// Wrapped says that the call is to run in the gate's sandbox, around the
+	// workspace and without network, which the host lets the gate arrange.
+	Wrapped bool
 	// Script is the text of a command line, as a shell is to run it.
 	Script string
 	// Outside says that the effect leaves the agent's own process tree.
@@ -72,6 +77,8 @@ type Facts struct {
 	Uncommitted []string
 	// Change is what a native call does to policy.
 	Change Change
+	// Loosens says in which ways it would loosen what is in force.
+	Loosens []string
 	// World identifies what was observed of the machine.
 	World call.Digest
 	// Observed lists what the world digest covers, in words.

@@ -21,7 +21,7 @@ type String struct {
 // the order in which they stand.
 func Strings(args jsontext.Value) []String {
 	var out []String
-	dec := jsontext.NewDecoder(bytes.NewReader(args))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(args))
 	names := []string{""} // the member name at each depth
 	for {
 		tok, err := dec.ReadToken()

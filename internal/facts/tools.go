@@ -36,6 +36,10 @@ func (x *extractor) external(strs []String) {
 	case call.OpWebSearch:
 		x.need(call.NetEgress, "web search", call.Evidence{Where: "operation", Text: x.call.Operation})
 		x.facts.Words = "searches the web"
+	case call.OpRun:
+		x.run()
+	case call.OpConnect:
+		x.connect()
 	case call.OpNote:
 		x.facts.Class, x.facts.Words = "safe", "keeps notes, or looks after what it started"
 	case call.OpTask:

@@ -13,11 +13,11 @@ import (
 // around the gate, and it never carries a code.
 
 func allow(c *call.Call, d call.Decision, used []grant.Grant) *Answer {
-	by := "policy"
-	if len(used) > 0 {
-		by = used[0].By
+	by, lasting := "policy", true
+	for i := range used {
+		by, lasting = used[0].By, lasting && used[i].Use == grant.Session
 	}
-	return &Answer{CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
+	return &Answer{Lasting: lasting, CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
 }
 
 func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {
@@ -37,6 +37,14 @@ func pending(c *call.Call, d call.Decision, s RequestState) *Answer {
 		Message: fmt.Sprintf("Pending: %s needs a person's approval. Level %s, because %s. Request %s waits until %s. "+
 			"Tell the person you work for that it waits; repeating the identical call picks up the answer.",
 			describe(c), d.Level, d.Why(), s.ID, s.Expires.UTC().Format(time.RFC3339)),
+	}
+}
+
+// hostAsks is shown to the person at the host, as the reason of its question.
+func hostAsks(c *call.Call, d call.Decision) *Answer {
+	return &Answer{
+		CallID: c.ID, Verdict: Pending, Decision: d, HostAsks: true,
+		Message: fmt.Sprintf("Gatehouse asks: %s. Level %s, because %s.", describe(c), d.Level, d.Why()),
 	}
 }
 
@@ -73,7 +81,10 @@ func describe(c *call.Call) string {
 
 func ruling(ans *Answer, used []grant.Grant) *Ruling {
 	r := &Ruling{Verdict: ans.Verdict, Request: ans.Request, Reason: ans.Decision.Why(), Observed: ans.Observed}
-	if len(used) == 0 {
+	switch {
+	case ans.HostAsks:
+		r.By, r.Channel = []string{"host"}, []string{"host, unverified"}
+	case len(used) == 0:
 		r.By, r.Channel = []string{"policy"}, []string{"policy"}
 	}
 	for _, g := range used {

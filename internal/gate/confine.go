@@ -13,7 +13,7 @@ import (
 // Code that a person approved as it stands, this one time, runs as it stands;
 // what a grant for the session or the policy lets through runs confined.
 func (t *trial) requires(used []grant.Grant) []call.Guarantee {
-	if !t.in.Facts.Confined || len(used) == 0 {
+	if !t.in.Facts.Wrapped || len(used) == 0 {
 		return t.decision.Requires
 	}
 	for _, g := range used {
@@ -28,7 +28,7 @@ func (t *trial) requires(used []grant.Grant) []call.Guarantee {
 // gatehouse command, which the surface puts in place of the agent's command.
 // It is nil for a call that runs as it stands.
 func launch(f *facts.Facts, requires []call.Guarantee) []string {
-	if !f.Confined || len(requires) == 0 {
+	if !f.Wrapped || len(requires) == 0 {
 		return nil
 	}
 	args := []string{"run"}

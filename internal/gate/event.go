@@ -66,7 +66,7 @@ func (o Outcome) Valid() bool {
 // Event is one entry for the log. The sections that an event does not have
 // are nil.
 type Event struct {
-	// Kind is call or outcome.
+	// Kind is call, receipt or outcome.
 	Kind string
 	// Call is whose event it is; an outcome has only its id and principal.
 	Call *call.Call
@@ -99,12 +99,28 @@ type Start struct {
 	Runs string `json:"runs"`
 	// Guarantees are what the effect must hold to.
 	Guarantees []call.Guarantee `json:"guarantees,omitzero"`
+	// Backend and Shown are what a launcher says holds it, and what it proved.
+	Backend string   `json:"backend,omitzero"`
+	Shown   []string `json:"shown,omitzero"`
 }
 
 // End is the section that says how the effect ended.
 type End struct {
 	Outcome Outcome `json:"outcome"`
 	Detail  string  `json:"detail,omitzero"`
+	// Refusals are what the sandbox of a run did not let through.
+	Refusals []Refusal `json:"refusals,omitzero"`
+}
+
+// Refusal is one thing a confined command was not allowed, as whoever refused
+// it tells.
+type Refusal struct {
+	// Kind is host, syscall, path or limit.
+	Kind    string `json:"kind"`
+	Subject string `json:"subject"`
+	Program string `json:"program,omitzero"`
+	Reason  string `json:"reason,omitzero"`
+	Count   int    `json:"count"`
 }
 
 // Answer is what the surface hears about a call.
@@ -128,4 +144,10 @@ type Answer struct {
 	// Run is the command line of gatehouse to run in place of the agent's
 	// command, so that the guarantees hold; nil to run the call as it stands.
 	Run []string `json:"run,omitzero"`
+	// Lasting says that the same call would be let through again without a
+	// person: by policy, or for the rest of the session.
+	Lasting bool `json:"lasting,omitzero"`
+	// HostAsks says that the host is to ask; the call is open, so that its end
+	// can be told.
+	HostAsks bool `json:"host_asks,omitzero"`
 }

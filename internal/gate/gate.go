@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -60,6 +61,15 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Plan says that the host is in a mode in which nothing may be changed.
+	Plan bool
+	// HostAsk lets the host ask the person at it where the gate can reach
+	// nobody. Such an answer is not verified and never meets a pinned call.
+	HostAsk bool
+
+	// given is what the answer to a batch says about this call of it; such a
+	// call is not asked about again.
+	given *grant.Grant
 }
 
 // Submit takes a call from entry to verdict. Whatever fails on the way is a
@@ -97,11 +107,12 @@ func (g *Gate) waits(sub *Submission) bool {
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 	snap, head := g.opts.Policy(sub.Call)
-	in, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
+	in, change, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err)
 	}
-	t := &trial{gate: g, sub: sub, snap: snap, in: in}
+	in.Plan = sub.Plan
+	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
 	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
 		t.answer, t.filed = nil, nil // the transaction may run more than once
@@ -130,16 +141,28 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 }
 
 // describe finds out what a decision rests on.
-func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, error) {
-	f := g.opts.Observer.Facts(ctx, c, snap)
+func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, *element.Change, error) {
+	f, change := g.opts.Observer.Facts(ctx, c, snap)
 	standing, err := read(ctx, c)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	return &policy.Input{
 		Call: c, Facts: f, Digest: c.Digest(),
 		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
-	}, nil
+	}, change, nil
+}
+
+// judge finds out whether what a call changes of the active elements loosens
+// them. It depends on what is active, so it is judged with every decision.
+func judge(in *policy.Input, change *element.Change) {
+	if change == nil {
+		return
+	}
+	in.Facts.Change, in.Facts.Loosens = facts.MayLoosen, in.Elements.Loosens(change)
+	if len(in.Facts.Loosens) == 0 {
+		in.Facts.Change = facts.LoosensNothing
+	}
 }
 
 // Decide tells what a call would be decided to. Nothing is recorded and
@@ -149,10 +172,11 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 		return call.Decision{}, nil, err
 	}
 	snap, _ := g.opts.Policy(c)
-	in, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
+	judge(in, change)
 	return snap.Decide(in, nil), in.Facts, nil
 }
 
@@ -268,7 +292,7 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 			if err != nil || edited.Call == nil {
 				return answered(ans, state)
 			}
-			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan}
 			continue
 		default:
 			return answered(ans, state)
@@ -284,13 +308,18 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 // Finish records how a started call ended. Only the principal that the call
 // was opened for can close it, and only once.
 func (g *Gate) Finish(ctx context.Context, callID string, p call.Principal, outcome Outcome, detail string) error {
-	if !outcome.Valid() {
-		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", outcome)}
+	return g.End(ctx, callID, p, End{Outcome: outcome, Detail: detail})
+}
+
+// End records how a started call ended, with all that is known about it.
+func (g *Gate) End(ctx context.Context, callID string, p call.Principal, end End) error {
+	if !end.Outcome.Valid() {
+		return &call.InvalidError{Field: "outcome", Problem: fmt.Sprintf("%q is none: use succeeded, failed, refused or unknown", end.Outcome)}
 	}
 	return g.opts.State.Commit(ctx, func(tx Tx) error {
-		if err := tx.Close(callID, p, outcome); err != nil {
+		if err := tx.Close(callID, p, end.Outcome); err != nil {
 			return err
 		}
-		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &End{Outcome: outcome, Detail: detail}})
+		return tx.Append(&Event{Kind: "outcome", Call: &call.Call{ID: callID, Principal: p}, Outcome: &end})
 	})
 }

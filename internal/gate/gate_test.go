@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -67,11 +68,15 @@ func (s *script) Request(context.Context, string) (gate.RequestState, error) {
 	return gate.RequestState{}, s.step("request")
 }
 
+func (s *script) Opener(context.Context, string) (call.Principal, error) {
+	return call.Principal{}, s.step("opener")
+}
+
 func (s *script) Live() bool                             { return true }
 func (s *script) Changed() <-chan struct{}               { return nil }
 func (s *script) Filed(*gate.Request, gate.RequestState) { s.asked = append(s.asked, "notice") }
-func (s *script) Facts(context.Context, *call.Call, *policy.Snapshot) *facts.Facts {
-	return &facts.Facts{}
+func (s *script) Facts(context.Context, *call.Call, *policy.Snapshot) (*facts.Facts, *element.Change) {
+	return &facts.Facts{}, nil
 }
 
 type tx struct{ s *script }
@@ -84,8 +89,11 @@ func (t tx) Consume(string) error { return t.s.step("consume") }
 func (t tx) File(*gate.Request) (gate.RequestState, error) {
 	return gate.RequestState{ID: "r_1", State: "pending", Expires: time.Unix(1, 0)}, t.s.step("file")
 }
-func (t tx) Withdraw(string) error { return t.s.step("withdraw") }
-func (t tx) Open(*call.Call) error { return t.s.step("open") }
+func (t tx) Withdraw(string) error                   { return t.s.step("withdraw") }
+func (t tx) Open(*call.Call, []call.Guarantee) error { return t.s.step("open") }
+func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {
+	return call.Digest{}, nil, t.s.step("show")
+}
 func (t tx) Close(string, call.Principal, gate.Outcome) error {
 	return t.s.step("close")
 }

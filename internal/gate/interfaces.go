@@ -13,9 +13,10 @@ import (
 
 // Observer finds out what a call needs, by looking at the machine.
 type Observer interface {
-	// Facts describes the call in the world as it is now. It never fails:
-	// what it could not find out counts against the call.
-	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) *facts.Facts
+	// Facts describes the call in the world as it is now, and what it would
+	// change of the caller's active elements, nil if it is no such call. It
+	// never fails: what it could not find out counts against the call.
+	Facts(ctx context.Context, c *call.Call, s *policy.Snapshot) (*facts.Facts, *element.Change)
 }
 
 // State is what the gate keeps.
@@ -30,6 +31,8 @@ type State interface {
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.
 	Request(ctx context.Context, id string) (RequestState, error)
+	// Opener returns whose an open call is.
+	Opener(ctx context.Context, callID string) (call.Principal, error)
 }
 
 // Standing is where a principal stands.
@@ -57,8 +60,11 @@ type Tx interface {
 	File(r *Request) (RequestState, error)
 	// Withdraw takes back a request that still waits.
 	Withdraw(requestID string) error
-	// Open notes that a call has started.
-	Open(c *call.Call) error
+	// Open notes that a call has started, and what its effect must show.
+	Open(c *call.Call, requires []call.Guarantee) error
+	// Show notes that the effect of an open call has shown what it must. It
+	// can be told once, and returns what was noted when the call was opened.
+	Show(callID string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error)
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.

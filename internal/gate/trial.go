@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -14,6 +15,8 @@ type trial struct {
 	sub  *Submission
 	snap *policy.Snapshot
 	in   *policy.Input
+	// change is what the call would do to the caller's active elements.
+	change *element.Change
 
 	decision  call.Decision
 	described []byte
@@ -24,6 +27,7 @@ type trial struct {
 
 // decide decides the call and describes it for the log.
 func (t *trial) decide() {
+	judge(t.in, t.change)
 	t.decision = t.snap.Decide(t.in, nil)
 	t.described = t.gate.opts.Describe(t.sub.Call, &t.decision, t.in.Facts)
 }
@@ -44,11 +48,22 @@ func (t *trial) rule(tx Tx) error {
 	if err != nil {
 		return err
 	}
+	if t.sub.given != nil {
+		grants = append(grants, *t.sub.given)
+	}
 	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0 && t.sub.given != nil:
+		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
+	case len(open) > 0 && t.hostAsks():
+		return t.leave(tx)
+	case len(open) > 0:
 		return t.file(tx)
 	}
 	for _, g := range used {
+		if t.sub.given != nil && g.ID == t.sub.given.ID {
+			continue // spent with the batch
+		}
 		if err := tx.Consume(g.ID); err != nil {
 			return err
 		}
@@ -65,15 +80,29 @@ func (t *trial) allow(tx Tx, used []grant.Grant) error {
 // observe lets a call through that would have been stopped, and says so.
 func (t *trial) observe(tx Tx) error {
 	t.answer = allow(t.sub.Call, t.decision, nil)
-	t.answer.Observed = true
+	t.answer.Observed, t.answer.Lasting = true, false
+	return t.start(tx, nil)
+}
+
+// hostAsks says whether the question may be left to the host: it offers to
+// ask, nobody can be reached here, and the call is not one that only an
+// approver of the gate may meet.
+func (t *trial) hostAsks() bool {
+	return t.sub.HostAsk && !t.decision.Pinned && !t.snap.Settings.Unattended && !t.gate.opts.Asker.Live()
+}
+
+// leave leaves the question to the host, on record as what it is: an answer
+// that the gate will not see and cannot verify.
+func (t *trial) leave(tx Tx) error {
+	t.answer = hostAsks(t.sub.Call, t.decision)
 	return t.start(tx, nil)
 }
 
 func (t *trial) start(tx Tx, used []grant.Grant) error {
-	if err := tx.Open(t.sub.Call); err != nil {
+	t.answer.Requires = t.requires(used)
+	if err := tx.Open(t.sub.Call, t.answer.Requires); err != nil {
 		return err
 	}
-	t.answer.Requires = t.requires(used)
 	t.answer.Run = launch(t.in.Facts, t.answer.Requires)
 	e := t.event(used)
 	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.answer.Requires}

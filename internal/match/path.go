@@ -188,7 +188,10 @@ func finishPath(base Base, abs string) (Path, error) {
 	// lies below /proc; the bound is for that. The raw name is tried first, because a ".." behind
 	// the link must stay for Resolve.
 	for range maxLinks {
-		p.Clean = path.Clean(p.Raw)
+		p.Clean = p.Raw
+		if !isClean(p.Raw) {
+			p.Clean = path.Clean(p.Raw)
+		}
 		from := p.Raw
 		rest, to, ok := magicRoot(base, from)
 		if !ok {
@@ -213,6 +216,9 @@ func finishPath(base Base, abs string) (Path, error) {
 
 // squeeze drops empty and "." elements of an absolute path and keeps "..".
 func squeeze(p string) string {
+	if plain(p, true) {
+		return p
+	}
 	var b strings.Builder
 	for el := range strings.SplitSeq(p, "/") {
 		if el != "" && el != "." {
@@ -297,8 +303,25 @@ func FormOf(s string) Form {
 }
 
 // isClean reports whether p is absolute and has no ".", "..", empty element or trailing slash.
-func isClean(p string) bool {
-	return p != "" && p[0] == '/' && path.Clean(p) == p
+func isClean(p string) bool { return plain(p, false) }
+
+// plain reports whether p is absolute and has neither empty nor "." elements nor, unless parents
+// are let through, "..". Most paths are, and are then used as they stand.
+func plain(p string, parents bool) bool {
+	if p == "" || p[0] != '/' {
+		return false
+	}
+	for rest := p[1:]; rest != "" || p != "/"; {
+		el, after, more := strings.Cut(rest, "/")
+		if el == "" || el == "." || el == ".." && !parents {
+			return false
+		}
+		if !more {
+			break
+		}
+		rest = after
+	}
+	return true
 }
 
 // Within reports whether the clean path p is dir or lies below it.

@@ -45,11 +45,31 @@ func (p Place) PublicKey() string { return filepath.Join(p.Home, "log.pub") }
 // Checkpoints is a copy of all checkpoints that were signed.
 func (p Place) Checkpoints() string { return filepath.Join(p.Home, "checkpoints") }
 
+// LastUp notes how the gate was started last.
+func (p Place) LastUp() string { return filepath.Join(p.Home, "up.json") }
+
 // Policy is the user's policy file.
 func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
+
+// Elements is the directory of elements.
+func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
 
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 
 // ProjectPolicy is the name of a project's policy file, in its root.
 const ProjectPolicy = ".gatehouse.toml"
+
+// Changes is where runs of this user leave what they changed, until a person
+// takes it over. It is the user's own, whoever the gate runs as.
+func Changes() (string, error) {
+	base := os.Getenv("XDG_STATE_HOME")
+	if base == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return "", errors.New("where is home? set XDG_STATE_HOME, or HOME")
+		}
+		base = filepath.Join(user, ".local", "state")
+	}
+	return filepath.Abs(filepath.Join(base, "gatehouse", "changes"))
+}

@@ -21,6 +21,9 @@ type Input struct {
 	Switches Switches
 	// Violations are the usage constraints that the call would break.
 	Violations []Violation
+	// Plan says that the agent's host is in a mode in which nothing may be
+	// changed.
+	Plan bool
 }
 
 // Switches are what stops calls whatever policy says.
@@ -29,6 +32,8 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
+	// Plan says why only reads go ahead in this session, "" when they all may.
+	Plan string
 }
 
 // Violation is a usage constraint that a call would break.
@@ -101,9 +106,9 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && in.Facts.Class == classUnknown && (in.Facts.Confined || s.confines()) {
+	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Wrapped || in.Facts.Class == classUnknown && s.confines()) {
 		d.Requires = slices.Clone(confined)
-		if in.Facts.Confined {
+		if in.Facts.Wrapped {
 			d.Requires = append(d.Requires, s.bounds(in)...)
 		}
 	}

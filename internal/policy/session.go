@@ -66,6 +66,8 @@ func (s *Snapshot) external(in *Input, buf *Buffer) call.Ballot {
 	buf.prepare(in)
 	if s.applyRules(in, buf) > 0 || in.Facts.Irreversible {
 		buf.allows = buf.allows[:0] // a rule objects or nothing could be undone: no rule lowers
+	} else if in.Elements.AllowsExternal(in.Call, in.Facts) {
+		buf.allows = append(buf.allows, &elementAllows)
 	}
 	s.applyProfiles(in, buf)
 	b := ballot(call.StageSession, buf.votes[start:len(buf.votes):len(buf.votes)])
@@ -74,6 +76,11 @@ func (s *Snapshot) external(in *Input, buf *Buffer) call.Ballot {
 	}
 	return b
 }
+
+// elementAllows stands for the allow patterns of active elements, once they
+// hold everything that a call does. It speaks for what a command or a file
+// tool changes inside the workspace, and for nothing that is not understood.
+var elementAllows = rule{command: func(string) bool { return true }}
 
 // prepare makes a target of every need, once for all patterns.
 func (buf *Buffer) prepare(in *Input) {
@@ -146,7 +153,7 @@ func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	if class == "" || told {
 		return
 	}
-	v, ok := s.voteClass(class, f.Confined)
+	v, ok := s.voteClass(class, f.Wrapped)
 	if !ok {
 		return
 	}
@@ -213,7 +220,7 @@ func (s *Snapshot) voteClass(class string, confined bool) (vote call.Vote, ok bo
 // files anywhere in the workspace. Rules about paths do not meet it, because
 // the sandbox leaves out what they are about (see [Snapshot.Decide]).
 func (s *Snapshot) voteConfined(in *Input, buf *Buffer) {
-	if !in.Facts.Confined {
+	if !in.Facts.Wrapped {
 		return
 	}
 	for i := range in.Facts.Needs {

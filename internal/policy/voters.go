@@ -61,6 +61,12 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
+	if in.Plan && !reads(in) && in.Call.Operation != call.OpNote {
+		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
+	}
+	if in.Switches.Plan != "" && !reads(in) {
+		return deny(call.StageSwitch, "session", "plan", in.Switches.Plan)
+	}
 	return passed(call.StageSwitch, nothing)
 }
 
@@ -125,12 +131,13 @@ func (s *Snapshot) voteRoute(in *Input, _ *Buffer) call.Ballot {
 }
 
 // voteElement: what the operation table and the active elements say. External
-// calls and requests have no endpoint default; their base is voted elsewhere.
+// calls and requests have no endpoint default; their base is voted elsewhere,
+// and elements object to them by their patterns.
 func (s *Snapshot) voteElement(in *Input, _ *Buffer) call.Ballot {
-	if in.Call.Kind != call.Native {
-		return passed(call.StageElement, nothing)
+	if in.Call.Kind == call.Native {
+		return in.Elements.Resolve(in.Call.Operation, in.Call.ElementType, in.Facts.Change == facts.LoosensNothing)
 	}
-	return in.Elements.Resolve(in.Call.Operation, in.Call.ElementType, in.Facts.Change == facts.LoosensNothing)
+	return ballot(call.StageElement, in.Elements.External(in.Call, in.Facts, reads(in)))
 }
 
 // voteTool: what goes beyond the tool's own declaration is denied.

@@ -106,7 +106,14 @@ func readProcess(pid int) (p Process, parent int, err error) {
 	if err != nil {
 		return p, 0, err
 	}
-	exe, _ := os.Readlink(dir + "/exe") // of another user's process it cannot be read, and is only shown
+	exe, err := os.Readlink(dir + "/exe")
+	if err != nil {
+		// Of another user's process it cannot be read. The name it goes by is
+		// the process's own choice; both are shown and tell shells from agents,
+		// and nothing else rests on them.
+		name, _ := os.ReadFile(dir + "/comm")
+		exe = strings.TrimSpace(string(name))
+	}
 	if _, again, err := readStat(dir); err != nil || again != start {
 		return p, 0, ErrGone
 	}

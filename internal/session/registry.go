@@ -6,6 +6,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 )
@@ -43,6 +44,7 @@ type Registry struct {
 
 	mu   sync.Mutex
 	seen map[standingKey]standingSeen
+	sets map[string]*element.Set // compiled, by the signatures of their rows
 }
 
 // Options replace what the registry asks of the machine; nil is valid.
@@ -53,7 +55,7 @@ type Options struct {
 
 // New makes a registry that signs its rows with the keys.
 func New(keys *keyring.Keyring, opts *Options) *Registry {
-	g := &Registry{keys: keys, alive: Alive, seen: make(map[standingKey]standingSeen)}
+	g := &Registry{keys: keys, alive: Alive, seen: make(map[standingKey]standingSeen), sets: make(map[string]*element.Set)}
 	if opts != nil && opts.Alive != nil {
 		g.alive = opts.Alive
 	}

@@ -158,6 +158,9 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 			}
 		}
 	}
+	if err := g.barred(tx, s.Process); err != nil {
+		return nil, false, err
+	}
 	if s.ID, err = keyring.NewID("s_", g.keys.Random()); err != nil {
 		return nil, false, err
 	}
@@ -286,6 +289,29 @@ func (g *Registry) End(tx *store.Tx, id, by string) error {
 		s.EndedBy = by
 		return err
 	})
+}
+
+// blockedBy marks a session that was stopped for what its process did.
+const blockedBy = "blocked: "
+
+// Block ends a session for good: the process it is bound to, which may go on,
+// opens no other. Whoever starts the agent anew starts afresh.
+func (g *Registry) Block(tx *store.Tx, id, why string) error { return g.End(tx, id, blockedBy+why) }
+
+// barred refuses a process one of whose sessions was blocked.
+func (g *Registry) barred(tx *store.Tx, p Process) error {
+	if p.IsZero() {
+		return nil
+	}
+	old, err := g.scanSession(tx.QueryRow(`SELECT `+sessionColumns+` FROM agent_session WHERE pid = $1 AND start = $2
+		AND boot = $3 AND machine = $4 AND ended_by LIKE $5 ORDER BY id LIMIT 1`, p.PID, int64(p.Start), p.Boot, p.Machine, blockedBy+"%"))
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fmt.Errorf("session %s: %w (%s)", old.ID, ErrEnded, old.EndedBy)
 }
 
 // SetAttendance says whether someone is there to be asked.

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -29,11 +30,14 @@ type Standing struct {
 	// SessionEnded is set for a session that is over and for one that never
 	// was.
 	SessionEnded bool
+	// Elements is the policy of the elements that are active for the agent in
+	// the session's workspace.
+	Elements *element.Set
 }
 
 // standingQuery reads all but the blocks. Missing rows come as empty values,
 // which no signature fits.
-const standingQuery = `SELECT k.killed, k.reason, k.set_by, k.set_at, k.blocks, k.version, k.mac,
+const standingQuery = `SELECT k.killed, k.reason, k.set_by, k.set_at, k.blocks, k.elements, k.version, k.mac,
 	COALESCE(p.hash, ''), COALESCE(p.epoch, 0), COALESCE(p.set_by, ''), COALESCE(p.set_at, 0), COALESCE(p.mac, ''),
 	COALESCE(s.id, ''), COALESCE(s.agent, ''), COALESCE(s.ref, ''), COALESCE(s.surface, ''), COALESCE(s.workspace, ''),
 	COALESCE(s.pid, 0), COALESCE(s.start, 0), COALESCE(s.uid, 0), COALESCE(s.boot, ''), COALESCE(s.machine, ''),
@@ -62,16 +66,13 @@ const maxSeen = 4096
 // switch thrown on another node waits for this transaction, and one thrown
 // before is seen. An error denies.
 //
-// The row of switches is read every time, here, in this transaction. While it
+// The row of switches is read in every transaction, here. While it
 // is the very row with which the rest was read before, the rest cannot have
 // changed, because nothing changes it without changing that row; then it is
 // not read again.
 func (g *Registry) CheckStanding(tx *store.Tx, p call.Principal, scope string) (Standing, error) {
 	key := standingKey{AgentID(p.Agent), p.Session, scope}
-	var now standingSeen
-	// A statement of its own: the next one must see what was committed while
-	// this one waited for the lock.
-	err := tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	now, err := readVersion(tx)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Standing{Kill: true, Why: "the row of switches is missing from the database"}, nil
 	}
@@ -89,6 +90,25 @@ func (g *Registry) CheckStanding(tx *store.Tx, p call.Principal, scope string) (
 		g.remember(key, &now)
 	}
 	return now.st, nil
+}
+
+// versionKey is where the functions of one transaction find the row of
+// switches that the first of them read and locked. Whoever changes the row
+// takes it away from there.
+type versionKey struct{}
+
+// readVersion reads which row of switches it is, once in a transaction.
+func readVersion(tx *store.Tx) (now standingSeen, err error) {
+	if shared, ok := tx.Shared(versionKey{}).(standingSeen); ok {
+		return shared, nil
+	}
+	// A statement of its own: the next one must see what was committed while
+	// this one waited for the lock.
+	err = tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	if err == nil {
+		tx.Share(versionKey{}, now)
+	}
+	return now, err
 }
 
 func (g *Registry) recall(key standingKey, now *standingSeen) (Standing, bool) {
@@ -122,7 +142,7 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 	var c sessionScan
 	var killAt, headAt int64
 	var killMAC, headMAC, hash []byte
-	dest := append([]any{&k.Kill, &k.Reason, &k.By, &killAt, &k.blocks, &k.Version, &killMAC, &hash, &h.Epoch, &h.By,
+	dest := append([]any{&k.Kill, &k.Reason, &k.By, &killAt, &k.blocks, &k.elements, &k.Version, &killMAC, &hash, &h.Epoch, &h.By,
 		&headAt, &headMAC}, c.dest()...)
 	if err := tx.QueryRow(standingQuery, key.scope, key.session).Scan(dest...); err != nil {
 		return Standing{}, err
@@ -140,7 +160,29 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 		}
 		st.Policy, st.Epoch = h.Hash, h.Epoch
 	}
-	return st, g.judgeSession(&st, &c, key.agent)
+	if err := g.judgeSession(&st, &c, key.agent); err != nil {
+		return Standing{}, err
+	}
+	return st, g.judgeElements(tx, &st, &k, key.agent)
+}
+
+// judgeElements compiles what is active. A list that is not as the gate left
+// it stops everything: what was taken out of it may have forbidden the call.
+func (g *Registry) judgeElements(tx *store.Tx, st *Standing, k *Switches, agent string) error {
+	sets, err := g.ActiveSets(tx)
+	if err != nil {
+		return err
+	}
+	if !g.listed(sets, k.elements) {
+		st.Danger, st.Why = true, "the list of active elements was edited in the database"
+		return nil
+	}
+	workspace := ""
+	if st.Session != nil {
+		workspace = st.Session.Workspace
+	}
+	st.Elements = g.compiled(sets, agent, workspace)
+	return nil
 }
 
 // judgeSwitches reads the kill switch and the blocks; whatever is not as the

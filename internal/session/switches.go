@@ -25,19 +25,25 @@ type Switches struct {
 	By     string    `json:"by,omitzero"`
 	At     time.Time `json:"at,omitzero"`
 	// Version is another random number after every change of a switch, a
-	// block, a policy in force or a session, and so never the same twice, not
+	// block, an active element, a policy in force or a session, and so never the same twice, not
 	// even for a change that was taken back.
 	Version int64 `json:"version"`
 
 	// blocks signs the list of blocked agents; a block that was deleted from
 	// the database, or given to another, is missed that way.
 	blocks []byte
+	// elements signs which elements are active for whom, likewise.
+	elements []byte
 }
 
-const switchColumns = `killed, reason, set_by, set_at, blocks, version, mac`
+const switchColumns = `killed, reason, set_by, set_at, blocks, elements, version, mac`
 
 func (g *Registry) switchRow(s *Switches) *keyring.Row {
-	return g.keys.Row("switches").Bool(s.Kill).Text(s.Reason, s.By).Time(s.At).Bytes(s.blocks).Int(s.Version)
+	row := g.keys.Row("switches").Bool(s.Kill).Text(s.Reason, s.By).Time(s.At).Bytes(s.blocks).Int(s.Version)
+	if len(s.elements) > 0 {
+		row.Bytes(s.elements)
+	}
+	return row
 }
 
 // Prepare makes the row of switches in a new database. In one that has been
@@ -57,8 +63,8 @@ func (g *Registry) Prepare(tx *store.Tx) error {
 		return fmt.Errorf("the row of switches is missing: %w", ErrForged)
 	}
 	s := Switches{blocks: g.blockList(nil)}
-	_, err = tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, '', '', 0, $2, 0, $3)
-		ON CONFLICT (one) DO NOTHING`, false, s.blocks, g.switchRow(&s).Sum())
+	_, err = tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, '', '', 0, $2, $3, 0, $4)
+		ON CONFLICT (one) DO NOTHING`, false, s.blocks, []byte{}, g.switchRow(&s).Sum())
 	return err
 }
 
@@ -70,7 +76,7 @@ func (g *Registry) readSwitches(tx *store.Tx, lock string) (Switches, error) {
 	var at int64
 	var mac []byte
 	err := tx.QueryRow(`SELECT `+switchColumns+` FROM switches WHERE one = 1`+lock).
-		Scan(&s.Kill, &s.Reason, &s.By, &at, &s.blocks, &s.Version, &mac)
+		Scan(&s.Kill, &s.Reason, &s.By, &at, &s.blocks, &s.elements, &s.Version, &mac)
 	if errors.Is(err, sql.ErrNoRows) {
 		return s, fmt.Errorf("switches: %w", ErrNotFound)
 	}
@@ -105,10 +111,11 @@ func (g *Registry) writeSwitches(tx *store.Tx, s Switches) error {
 		return fmt.Errorf("switches: %w", err)
 	}
 	s.Version = int64(binary.BigEndian.Uint64(version[:]) >> 1)
-	_, err := tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, $2, $3, $4, $5, $6, $7)
+	tx.Share(versionKey{}, nil)
+	_, err := tx.Exec(`INSERT INTO switches (one, `+switchColumns+`) VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (one) DO UPDATE SET killed = excluded.killed, reason = excluded.reason, set_by = excluded.set_by,
-		set_at = excluded.set_at, blocks = excluded.blocks, version = excluded.version, mac = excluded.mac`,
-		s.Kill, s.Reason, s.By, keyring.Micros(s.At), s.blocks, s.Version, g.switchRow(&s).Sum())
+		set_at = excluded.set_at, blocks = excluded.blocks, elements = excluded.elements, version = excluded.version, mac = excluded.mac`,
+		s.Kill, s.Reason, s.By, keyring.Micros(s.At), s.blocks, append([]byte{}, s.elements...), s.Version, g.switchRow(&s).Sum())
 	return err
 }
 
@@ -126,10 +133,7 @@ func (g *Registry) SetKill(tx *store.Tx, on bool, by, reason string) error {
 	}
 	s, err := g.readSwitches(tx, tx.ForUpdate())
 	if on && (err == nil || errors.Is(err, ErrForged) || errors.Is(err, ErrNotFound)) {
-		var blocks []Block
-		if blocks, err = g.Blocks(tx); err == nil {
-			s.blocks = g.blockList(blocks)
-		}
+		err = g.signLists(tx, &s)
 	}
 	if err != nil {
 		return err
@@ -137,6 +141,26 @@ func (g *Registry) SetKill(tx *store.Tx, on bool, by, reason string) error {
 	s.Kill, s.By, s.Reason, s.At = on, by, reason, now
 	store.Notify(tx, Topic, "kill")
 	return g.writeSwitches(tx, s)
+}
+
+// signLists takes the lists of blocks and of active elements as they are.
+func (g *Registry) signLists(tx *store.Tx, s *Switches) error {
+	blocks, err := g.Blocks(tx)
+	if err != nil {
+		return err
+	}
+	s.blocks = g.blockList(blocks)
+	sets, err := g.ActiveSets(tx)
+	if errors.Is(err, ErrForged) {
+		return nil // an edited row denies by itself, and must not keep anyone from the switch
+	}
+	if err != nil {
+		return err
+	}
+	if s.elements = nil; len(sets) > 0 {
+		s.elements = g.activeList(sets)
+	}
+	return nil
 }
 
 func checkWords(words ...string) error {

@@ -409,3 +409,50 @@ func BenchmarkStanding(b *testing.B) {
 		})
 	}
 }
+
+// TestStandingInOneTransaction: functions that share a transaction share the
+// row of switches that the first of them read, until one of them changes it.
+func TestStandingInOneTransaction(t *testing.T) {
+	t.Parallel()
+	storetest.Both(t, func(t *testing.T, s *store.Store) {
+		h := newHall(t, s)
+		se, _, err := h.open(t, own(t, ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := call.Principal{Agent: "claude", Session: se.ID}
+		changes := map[string]func(*store.Tx) error{
+			"kill":    func(tx *store.Tx) error { return h.SetKill(tx, true, "ada", "drill") },
+			"release": func(tx *store.Tx) error { return h.SetKill(tx, false, "ada", "over") },
+			"block":   func(tx *store.Tx) error { return h.SetBlock(tx, "claude", "ada", "wild") },
+			"unblock": func(tx *store.Tx) error { return h.Unblock(tx, "claude") },
+			"end":     func(tx *store.Tx) error { return h.End(tx, se.ID, "ada") },
+		}
+		h.write(t, func(tx *store.Tx) error {
+			steps := []struct {
+				name string
+				want session.Standing
+			}{
+				{"", session.Standing{}}, {"kill", session.Standing{Kill: true}}, {"release", session.Standing{}},
+				{"block", session.Standing{Danger: true}}, {"unblock", session.Standing{}}, {"end", session.Standing{SessionEnded: true}},
+			}
+			for _, step := range steps {
+				if change := changes[step.name]; change != nil {
+					if err := change(tx); err != nil {
+						return err
+					}
+				}
+				for range 2 {
+					got, err := h.CheckStanding(tx, p, scope)
+					if err != nil {
+						return err
+					}
+					if diff := cmp.Diff(step.want, got, cmpopts.IgnoreFields(session.Standing{}, "Session", "Why")); diff != "" {
+						t.Errorf("after %q (-want +got):\n%s", step.name, diff)
+					}
+				}
+			}
+			return nil
+		})
+	})
+}

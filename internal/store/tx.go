@@ -168,6 +168,22 @@ func (tx *Tx) Recall(key any) any {
 	return tx.group.recall(key)
 }
 
+// Share keeps a value for the functions that follow in this transaction, and no longer: a row that was read and locked
+// here is the same for all of them. Whoever changes the row shares nil.
+func (tx *Tx) Share(key, value any) {
+	if tx.group != nil {
+		tx.group.shared[key] = value
+	}
+}
+
+// Shared returns what a function of this transaction shared under key; nil if none did, and always nil in a read.
+func (tx *Tx) Shared(key any) any {
+	if tx.group == nil {
+		return nil
+	}
+	return tx.group.shared[key]
+}
+
 // Rows is the result of a query.
 type Rows struct {
 	tx   *Tx

@@ -175,7 +175,8 @@ func (w *writer) attempt(jobs []*job, savepoints bool) error {
 	if err := w.begin(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, fault(err))
 	}
-	g := &group{writer: w, ctx: ctx, alone: len(jobs) == 1, savepoints: savepoints, memory: make(map[any]any)}
+	g := newGroup(w, ctx)
+	g.alone, g.savepoints = len(jobs) == 1, savepoints
 	committed := false
 	defer func() {
 		if !committed {
@@ -207,7 +208,7 @@ func (w *writer) rehearse(jobs []*job) {
 		return // the attempt that counts will say so
 	}
 	defer w.abandon()
-	g := &group{writer: w, ctx: ctx, memory: make(map[any]any)}
+	g := newGroup(w, ctx)
 	for _, j := range jobs {
 		if g.run(j) != nil {
 			return
@@ -268,6 +269,11 @@ type group struct {
 	kept       int // functions whose writes are in the transaction
 	notices    []Notice
 	memory     map[any]any
+	shared     map[any]any // what functions of this transaction tell each other
+}
+
+func newGroup(w *writer, ctx context.Context) *group {
+	return &group{writer: w, ctx: ctx, memory: make(map[any]any), shared: make(map[any]any)}
 }
 
 // run runs j in the transaction. The error returned is one that ends the whole group; j's own error is left in j.
@@ -300,6 +306,7 @@ func (g *group) takeBack(tx *Tx) error {
 		return errSpoilt
 	}
 	clear(g.memory)
+	clear(g.shared)
 	clear(g.writer.memory)
 	if err := g.writer.session.control(g.ctx, "ROLLBACK TO SAVEPOINT f"); err != nil {
 		// SQLite takes back the whole transaction on some failures, and a lost connection takes everything with it:

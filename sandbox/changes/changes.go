@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -32,25 +33,32 @@ const (
 
 // Change is one entry of a layer.
 type Change struct {
-	Path string // relative to the root, slash-separated
-	Kind Kind
-	Type string // file, dir or link
-	Mode uint32 // permission bits of a file
-	Size int64
-	Hash string // of the new content
-	Base string // identity of what it replaces; "" if nothing was there
-	Link string // target of a link
+	Path string `json:"path"` // relative to the root, slash-separated
+	Kind Kind   `json:"kind"`
+	Type string `json:"type"`           // file, dir or link
+	Mode uint32 `json:"mode,omitempty"` // permission bits of a file
+	Size int64  `json:"size"`
+	Hash string `json:"hash,omitempty"` // of the new content
+	Base string `json:"base,omitempty"` // identity of what it replaces; "" if nothing was there
+	Link string `json:"link,omitempty"` // target of a link
 
-	Protected bool   // needs to be accepted by name
-	Refused   string // why it can never be accepted
+	Protected bool   `json:"protected,omitempty"` // needs to be accepted by name
+	Refused   string `json:"refused,omitempty"`   // why it can never be accepted
 }
 
 // Set is a sealed layer.
 type Set struct {
 	Root, Layer string
 	RootID      string // device and inode of the root when it was sealed
+	About       About
 	Changes     []Change
 	Hash        string `json:"-"` // over all of the above
+}
+
+// About says where changes come from.
+type About struct {
+	Command []string
+	At      time.Time
 }
 
 const manifest = "manifest.json"
@@ -60,11 +68,12 @@ var ErrChanged = errors.New("changes: not what was sealed")
 
 // Seal writes down what a layer holds. Call it when the run has returned, that
 // is, when no process of it is left.
-func Seal(root, layer string) (*Set, error) {
+func Seal(root, layer string, about About) (*Set, error) {
 	s, err := read(root, layer)
 	if err != nil {
 		return nil, err
 	}
+	s.About = about
 	raw, err := s.encode()
 	if err != nil {
 		return nil, err
@@ -113,14 +122,16 @@ func sameLayer(a, b []Change) bool {
 		}
 		return m
 	}
+	// Deletions and directories are listed only where the base differs.
+	based := func(c Change) bool { return c.Kind == Deleted || c.Type == "dir" }
 	x, y := key(a), key(b)
 	for p, c := range x {
-		if other, ok := y[p]; ok && other != c || !ok && c.Kind != Deleted {
+		if other, ok := y[p]; ok && other != c || !ok && !based(c) {
 			return false
 		}
 	}
 	for p, c := range y {
-		if _, ok := x[p]; !ok && c.Kind != Deleted {
+		if _, ok := x[p]; !ok && !based(c) {
 			return false
 		}
 	}
@@ -253,13 +264,7 @@ func text(b []byte) bool {
 }
 
 // Discard deletes the layer.
-func (s *Set) Discard() error {
-	_ = os.Chmod(s.Layer, 0o700)
-	_ = os.Chmod(filepath.Join(s.Layer, "upper"), 0o700)
-	// The overlay's own work directory has no permissions.
-	_ = os.Chmod(filepath.Join(s.Layer, "work/work"), 0o700)
-	return os.RemoveAll(s.Layer)
-}
+func (s *Set) Discard() error { return remove(s.Layer) }
 
 func sortChanges(list []Change) {
 	sort.Slice(list, func(i, j int) bool { return list[i].Path < list[j].Path })
@@ -268,8 +273,8 @@ func sortChanges(list []Change) {
 // Acceptance is what a person decided, on the Set with this very hash.
 type Acceptance struct {
 	Hash string
-	// Paths to take over; empty means all that are neither protected nor
-	// refused.
+	// Paths to take over; if nothing at all is named, that is all that are
+	// neither protected nor refused.
 	Paths []string
 	// Protected are protected paths, each of which was looked at.
 	Protected []string
@@ -292,7 +297,7 @@ func (s *Set) choose(a Acceptance) ([]Change, error) {
 	var out []Change
 	var errs []error
 	for _, c := range s.Changes {
-		wanted := named[c.Path] || len(a.Paths) == 0 && c.Refused == "" && !c.Protected
+		wanted := named[c.Path] || len(a.Paths)+len(a.Protected) == 0 && c.Refused == "" && !c.Protected
 		delete(named, c.Path)
 		switch {
 		case !wanted:

@@ -62,7 +62,7 @@ func (p place) write(t *testing.T, rel, content string) {
 
 func (p place) seal(t *testing.T) *changes.Set {
 	t.Helper()
-	s, err := changes.Seal(p.root, p.layer)
+	s, err := changes.Seal(p.root, p.layer, changes.About{})
 	if err != nil {
 		t.Fatal(err)
 	}

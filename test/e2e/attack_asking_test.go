@@ -73,6 +73,50 @@ func TestAttack07Flood(t *testing.T) {
 	}
 }
 
+// TestAttack07ShownForASecond: from the terminal and through the API, too,
+// nothing is approved that was not before the approver for a second. There is
+// no cursor there, so the gate holds the answer instead of refusing it.
+func TestAttack07ShownForASecond(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	held := func(what string, answer func(id string)) {
+		t.Helper()
+		asked := w.want(gate.Pending, create(what))
+		start := time.Now()
+		answer(asked.Request)
+		if took := time.Since(start); took < time.Second {
+			t.Errorf("%s: approved %s after it was first shown", what, took)
+		}
+		if got := w.look(asked.Request); got.State != "approved" {
+			t.Errorf("%s: %s", what, got.State)
+		}
+	}
+	held("shown, then approved", w.approve)
+	held("listed, then approved from the terminal", func(id string) {
+		if got := w.Must("approvals", "list", "--credential-file", w.key); !strings.Contains(got, id) {
+			t.Errorf("not listed: %s", got)
+		}
+		w.Must("approvals", "approve", id, "--credential-file", w.key)
+	})
+	held("shown by another, approved by its digest", func(id string) {
+		bob := strings.TrimSpace(w.Must("approver", "add", "bob", "--credential-file", w.key))
+		if err := w.Client(bob).Do(context.Background(), "POST", "/v1/approvals/"+id+"/approve", &api.ApproveRequest{Digest: w.look(id).Digest}, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	// What another answered meanwhile stays as it was answered.
+	asked := w.want(gate.Pending, create("denied meanwhile"))
+	digest := w.look(asked.Request).Digest
+	late := make(chan error, 1)
+	go func() {
+		late <- w.person.Do(context.Background(), "POST", "/v1/approvals/"+asked.Request+"/approve", &api.ApproveRequest{Digest: digest}, nil)
+	}()
+	if err := w.answer(asked.Request, "deny", func(r *admin.Request) any { return &api.ReplyRequest{Digest: r.Digest} }); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, "an approval that was held while another denied", <-late, http.StatusConflict)
+}
+
 // TestAttack07HourlyLimit: withdrawing what was asked does not give the hour
 // back, nor does a new session.
 func TestAttack07HourlyLimit(t *testing.T) {
@@ -110,7 +154,7 @@ func TestAttack07MovedUnderTheCursor(t *testing.T) {
 		err := w.person.Do(context.Background(), "POST", "/v1/approvals/"+harmful.Request+"/"+verb, map[string]any{"digest": digest}, nil)
 		refused(t, verb+" with the digest of another call", err, http.StatusConflict)
 	}
-	refused(t, "approving without a digest", w.person.Do(context.Background(), "POST", "/v1/approvals/"+harmful.Request+"/approve", map[string]any{}, nil), http.StatusConflict)
+	refused(t, "approving without a digest", w.person.Do(context.Background(), "POST", "/v1/approvals/"+harmful.Request+"/approve", map[string]any{}, nil), http.StatusBadRequest)
 
 	me := w.signedIn()
 	asked := w.want(gate.Pending, create("just now"))

@@ -73,7 +73,7 @@ func TestMCPEndpoint(t *testing.T) {
 		{"mcp_aql_read", "get_permission_authority", false, "advisory"},
 		{"mcp_aql_create", "introspect", true, "READ endpoint"},
 		{"mcp_aql_read", "introspekt", true, `did you mean "introspect"`},
-		{"mcp_aql_delete", "delete_element", true, "nothing was done"},
+		{"mcp_aql_delete", "delete_element", true, `lack "name"`},
 	}
 	for _, tt := range tests {
 		res, err := session.CallTool(context.Background(), &sdk.CallToolParams{Name: tt.tool, Arguments: map[string]any{"operation": tt.operation}})

@@ -38,13 +38,15 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	bin := filepath.Join(dir, "gatehouse")
-	cmd := exec.Command("go", "build", "-o", bin, "github.com/seed-3ebc6b8a/gatehouse/cmd/gatehouse")
+	const commands = "github.com/seed-3ebc6b8a/gatehouse/cmd/"
+	// The hook lies beside the main program, as it does when installed.
+	cmd := exec.Command("go", "build", "-o", dir, commands+"gatehouse", commands+"gatehouse-hook")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
-	return bin, nil
+	// Other users start it as well, in tests of what they cannot do.
+	return filepath.Join(dir, "gatehouse"), os.Chmod(dir, 0o755)
 })
 
 // Binary returns the path of the gatehouse binary, built from this tree.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -71,7 +72,7 @@ func (p *player) one(ctx context.Context, g *gate.Gate, s *session, st *step, re
 	o := outcome{step: st}
 	c := build()
 	if err := c.Normalize(); err == nil {
-		o.facts = p.Facts(ctx, c, p.snap)
+		o.facts, _ = p.Facts(ctx, c, p.snap)
 	}
 	p.filed, p.used = nil, nil
 	ans := g.Submit(ctx, gate.Submission{Call: build(), Runs: "host"})
@@ -118,9 +119,12 @@ func (p *player) answer() string {
 
 // Facts describes a call by its words, as the machine of a recorded session
 // is not here.
-func (p *player) Facts(_ context.Context, c *call.Call, _ *policy.Snapshot) *facts.Facts {
-	return facts.Extract(c, nil, &facts.Options{Home: "/root"})
+func (p *player) Facts(_ context.Context, c *call.Call, _ *policy.Snapshot) (*facts.Facts, *element.Change) {
+	return facts.Extract(c, nil, &facts.Options{Home: "/root"}), nil
 }
+
+// Opener is not used: nothing runs.
+func (p *player) Opener(context.Context, string) (call.Principal, error) { return p.who, nil }
 
 // Standing is always the same: no switch is on.
 func (p *player) Standing(context.Context, *call.Call) (gate.Standing, error) {
@@ -183,6 +187,10 @@ func (m memory) File(r *gate.Request) (gate.RequestState, error) {
 }
 
 func (m memory) Withdraw(string) error                            { return nil }
-func (m memory) Open(*call.Call) error                            { return nil }
+func (m memory) Open(*call.Call, []call.Guarantee) error          { return nil }
 func (m memory) Close(string, call.Principal, gate.Outcome) error { return nil }
 func (m memory) Append(...*gate.Event) error                      { return nil }
+
+func (m memory) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {
+	return call.Digest{}, nil, nil
+}

@@ -93,8 +93,8 @@ func Million(tb testing.TB) string {
 	return dir
 }
 
-// schema names the migrations as they are: a log made under others is not
-// opened.
+// schema names the migrations and the form of postings as they are: a log made
+// under others is not opened, or not what is to be measured.
 func schema(tb testing.TB) string {
 	tb.Helper()
 	_, here, _, ok := runtime.Caller(0)
@@ -105,6 +105,7 @@ func schema(tb testing.TB) string {
 	if err != nil || len(files) == 0 {
 		tb.Fatalf("no migrations: %v", err)
 	}
+	files = append(files, filepath.Join(filepath.Dir(here), "..", "posting.go"))
 	h := sha256.New()
 	for _, file := range files {
 		text, err := os.ReadFile(file)

@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/connect"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+)
+
+func newConnect(a *app) *cobra.Command {
+	var project, user, machine, undo, dry, deferring bool
+	var root string
+	cmd := &cobra.Command{
+		Use:   "connect [AGENT]",
+		Short: "Put the gate in front of an agent, by its own hooks; alone, list what is here and how well it is held",
+		Long: `Writes the gate's hook into the settings of an agent: ` + strings.Join(connect.Names(), ", ") + `.
+What is there is kept, and a copy of it beside; connecting twice changes nothing.
+Rules that you already have there are shown as rules of the gate for you to take over.`,
+		Example: `  gatehouse connect                     what is installed here, and how well each is held
+  gatehouse connect claude              for all your projects
+  gatehouse connect claude --project    for this directory
+  sudo gatehouse connect claude --machine
+  gatehouse connect claude --undo
+  gatehouse connect codex --dry-run     show what would be written`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return a.listAgents(cmd)
+			}
+			where, err := connectPlace(project, user, machine, root)
+			if err != nil {
+				return err
+			}
+			var h *connect.Hook
+			if !undo {
+				if h, err = a.hook(); err != nil {
+					return err
+				}
+				h.Defer = deferring
+			}
+			plan, err := connect.Make(args[0], where, h)
+			if err != nil {
+				return usageError{err}
+			}
+			return a.connect(cmd, plan, where, dry, undo)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&project, "project", false, "for the working directory, on this machine alone")
+	f.BoolVar(&user, "user", false, "for all your projects (the default)")
+	f.BoolVar(&machine, "machine", false, "in the administrator's settings, where the agent has such")
+	f.BoolVar(&undo, "undo", false, "take the gate out again")
+	f.BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
+	f.BoolVar(&deferring, "defer", false, "Claude Code, headless runs only: end the run while a question waits, to be resumed")
+	f.StringVar(&root, "root", "", "directory to put in front of the machine's paths, for images")
+	cmd.MarkFlagsMutuallyExclusive("project", "user", "machine")
+	return a.withJSON(cmd)
+}
+
+// connectPlace is where the settings lie.
+func connectPlace(project, _, machine bool, root string) (connect.Place, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return connect.Place{}, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return connect.Place{}, err
+	}
+	p := connect.Place{Scope: connect.User, Home: home, Dir: dir, Root: root}
+	switch {
+	case project:
+		p.Scope = connect.Project
+	case machine:
+		p.Scope = connect.Machine
+	}
+	return p, nil
+}
+
+// hook is the command line that agents are told to run.
+func (a *app) hook() (*connect.Hook, error) {
+	p, err := place.Find(a.home)
+	if err != nil {
+		return nil, err
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if exe, err = filepath.EvalSymlinks(exe); err != nil {
+		return nil, err
+	}
+	if strings.Contains(exe, "go-build") {
+		return nil, usageError{errors.New("this gatehouse was built by `go run` and will be gone: build it first (go build -o DIR ./cmd/gatehouse ./cmd/gatehouse-hook)")}
+	}
+	h := &connect.Hook{Program: []string{exe, "hook"}, Socket: p.Socket(), Owner: os.Geteuid()}
+	if small := filepath.Join(filepath.Dir(exe), "gatehouse-hook"); executable(small) {
+		h.Program = []string{small}
+	}
+	if info, err := os.Stat(p.Socket()); err == nil {
+		if st, ok := info.Sys().(*syscall.Stat_t); ok {
+			h.Owner = int(st.Uid)
+		}
+	}
+	if h.Owner == os.Geteuid() { // the gate is ours to start
+		if h.Home, err = os.UserHomeDir(); err != nil {
+			return nil, err
+		}
+		h.Start = exe
+	}
+	return h, nil
+}
+
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}
+
+// connect carries a plan out, or shows it.
+func (a *app) connect(cmd *cobra.Command, plan *connect.Plan, where connect.Place, dry, undo bool) error {
+	w := out(cmd)
+	if !dry {
+		if err := plan.Apply(); err != nil {
+			return err
+		}
+		if plan.Agent == "codex" && !undo {
+			plan.Notes = append(plan.Notes, trustCodex(cmd.Context(), where))
+		}
+	}
+	if a.json {
+		return printJSON(w, plan)
+	}
+	verb := map[bool]string{false: "wrote", true: "would write"}[dry]
+	for _, c := range plan.Changes {
+		if c.New == nil {
+			fmt.Fprintf(w, "%s  %s (removed)\n", verb, c.Path)
+			continue
+		}
+		fmt.Fprintf(w, "%s  %s\n", verb, c.Path)
+		if dry {
+			fmt.Fprintf(w, "\n%s\n", c.New)
+		}
+	}
+	if len(plan.Changes) == 0 {
+		fmt.Fprintf(w, "%s is as it should be; nothing to write\n", connect.Title(plan.Agent))
+	}
+	for _, n := range plan.Notes {
+		fmt.Fprintf(w, "note   %s\n", n)
+	}
+	if !undo && !dry {
+		fmt.Fprintf(w, "next   gatehouse doctor proves that it holds\n")
+	}
+	return nil
+}
+
+// trustCodex has Codex trust the hooks that were just written, and says what
+// came of it.
+func trustCodex(ctx context.Context, where connect.Place) string {
+	program, err := exec.LookPath("codex")
+	if err != nil {
+		return "Codex is not on the path, so it was not told to trust the hooks; it skips them until you say /hooks there"
+	}
+	n, err := connect.Trust(ctx, program, where)
+	if err != nil {
+		return fmt.Sprintf("Codex could not be told to trust the hooks (%v); it skips them until you say /hooks there", err)
+	}
+	return fmt.Sprintf("Codex trusts the gate's %d hooks", n)
+}
+
+// listAgents says what is installed here and what of it is connected.
+func (a *app) listAgents(cmd *cobra.Command) error {
+	return errors.New("not yet")
+}

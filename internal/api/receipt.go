@@ -1,0 +1,40 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
+)
+
+// ReceiptRequest says what holds a run that is about to start.
+type ReceiptRequest struct {
+	// Args and Dir are those of the run, as it will start.
+	Args jsontext.Value `json:"args"`
+	Dir  string         `json:"dir"`
+	// Backend is what holds it, Guarantees what that proved.
+	Backend    string   `json:"backend"`
+	Guarantees []string `json:"guarantees,omitzero"`
+}
+
+// receipt takes what a launcher shows. It comes from within the session that
+// the call was opened in: from the process tree that a hook's session is bound
+// to, if it was a hook that asked.
+func (s *Server) receipt(ctx context.Context, c *caller, req *http.Request, in *ReceiptRequest) (*none, error) {
+	id := req.PathValue("id")
+	owner, err := s.opts.Gate.Opener(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: owner.Agent, TokenID: c.tokenID, Peer: c.peer, ID: owner.Session, Surface: c.surface}); err != nil {
+		return nil, err
+	}
+	return nil, s.opts.Gate.Receive(ctx, id, owner, gate.Receipt{
+		Call:    &call.Call{Kind: call.External, Operation: call.OpRun, Args: in.Args, Dir: observe.RealDir(in.Dir)},
+		Backend: in.Backend, Shown: in.Guarantees,
+	})
+}

@@ -1,0 +1,81 @@
+package daemon
+
+import (
+	"context"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// newHooks puts the agents' hooks in front of the gate.
+func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply {
+	hooks := hook.New(hook.Options{Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions}, HostAsk: d.hostAsk, Log: d.log})
+	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
+		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
+	}
+}
+
+// hostAsk says whether a host's own question may stand in for an approver: as
+// the policy says, or else where the gate only advises.
+func (d *daemon) hostAsk(host string, c *call.Call) bool {
+	snap, _ := d.book.For(c)
+	if snap == nil {
+		return false
+	}
+	if ask, said := snap.Settings.HostAsk[host]; said {
+		return ask
+	}
+	return !c.Held
+}
+
+// bindings binds hosts' sessions to processes.
+type bindings struct {
+	store    *store.Store
+	sessions *session.Registry
+}
+
+// Bind returns the session that a host's name stands for. A session that is
+// there is only read: that is on the way of every call.
+func (b *bindings) Bind(ctx context.Context, bind hook.Binding) (id string, err error) {
+	err = b.store.Read(ctx, func(tx *store.Tx) error {
+		s, err := b.sessions.Find(tx, bind.Agent, bind.Ref)
+		if err == nil {
+			s, err = b.sessions.Check(tx, s.ID, bind.Peer)
+		}
+		if err == nil {
+			id = s.ID
+		}
+		return err
+	})
+	if err == nil {
+		return id, nil
+	}
+	process, err := session.Anchor(bind.Peer.Chain)
+	if err != nil {
+		return "", admin.PublicError(err)
+	}
+	err = b.store.Write(ctx, func(tx *store.Tx) error {
+		s, _, err := b.sessions.Open(tx, session.Open{
+			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process,
+		})
+		if err == nil {
+			id = s.ID
+		}
+		return err
+	})
+	return id, admin.PublicError(err)
+}
+
+// Block ends a session for good.
+func (b *bindings) Block(ctx context.Context, id, why string) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.Block(tx, id, why) })
+}
+
+// End ends a session.
+func (b *bindings) End(ctx context.Context, id, by string) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.End(tx, id, by) })
+}

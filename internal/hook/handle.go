@@ -1,0 +1,243 @@
+package hook
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+)
+
+// Sessions binds events to sessions.
+type Sessions interface {
+	// Bind returns the session that a host's name stands for, opening it for
+	// the process tree the peer is part of. A name that belongs to another
+	// tree is refused.
+	Bind(ctx context.Context, b Binding) (id string, err error)
+	// Block ends a session for good: its process opens no other.
+	Block(ctx context.Context, id, why string) error
+	// End ends a session that its host ended.
+	End(ctx context.Context, id, by string) error
+}
+
+// Binding is what a session is bound to.
+type Binding struct {
+	Agent, Ref, Workspace, Surface string
+	Peer                           session.Peer
+}
+
+// Gate is what the hooks need of the gate.
+type Gate interface {
+	Submit(ctx context.Context, sub gate.Submission) *gate.Answer
+	Finish(ctx context.Context, callID string, p call.Principal, outcome gate.Outcome, detail string) error
+}
+
+// Options is what hooks are made of.
+type Options struct {
+	Gate     Gate
+	Sessions Sessions
+	// HostAsk says whether the operator lets this host's own question stand in
+	// for an approver where none can be reached.
+	HostAsk func(host string, c *call.Call) bool
+	Log     *slog.Logger
+}
+
+// Hooks answers the hooks of agents. It is safe for concurrent use.
+type Hooks struct {
+	opts Options
+	open openCalls
+}
+
+// New makes hooks.
+func New(opts Options) *Hooks {
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Hooks{opts: opts}
+}
+
+// Request is one event with who sent it.
+type Request struct {
+	// Host is the agent as the hook's command line names it.
+	Host string
+	Peer session.Peer
+	// Held says that the agent cannot reach the gate's own files.
+	Held  bool
+	Event []byte
+	// Wait is how long the hook can wait for an answer.
+	Wait time.Duration
+	// Defer says that the host may be told to come back later.
+	Defer bool
+}
+
+// Handle answers one event. Whatever fails on the way blocks.
+func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
+	a, known := agents[r.Host]
+	if !known {
+		return block(fmt.Sprintf("Denied: %q is no agent that the gate knows; it knows %s.", r.Host, strings.Join(Names(), ", ")))
+	}
+	e, err := a.parse(r.Event)
+	if err == nil {
+		err = e.check()
+	}
+	if err == nil {
+		err = a.name(e, r.Peer)
+	}
+	if err != nil {
+		h.opts.Log.Warn("a hook's event is refused", "host", r.Host, "error", err)
+		return block("Denied: " + err.Error() + ".")
+	}
+	p := call.Principal{Agent: fmt.Sprintf("%s-%d", r.Host, r.Peer.Chain[0].UID), Path: e.path}
+	p.Session, err = h.opts.Sessions.Bind(ctx, Binding{
+		Agent: p.Agent, Ref: e.ref, Workspace: observe.RealDir(e.dir), Surface: surface(r.Host), Peer: r.Peer,
+	})
+	if err != nil {
+		h.opts.Log.Warn("a hook's event does not belong to its session", "host", r.Host, "session", e.ref, "error", err)
+		return block("Denied: " + err.Error() + ".")
+	}
+	switch e.moment {
+	case before, prompt:
+		return h.judge(ctx, &a, r, e, p)
+	case after:
+		return h.close(ctx, e, p, gate.Succeeded)
+	case failed:
+		return h.close(ctx, e, p, gate.Failed)
+	case refused:
+		return h.close(ctx, e, p, gate.Refused)
+	case end:
+		return h.end(ctx, p)
+	}
+	return Reply{}
+}
+
+// name sees to it that the session has a name.
+func (a *agent) name(e *event, peer session.Peer) error {
+	switch {
+	case e.ref != "":
+		return nil
+	case !a.nameless:
+		return errNoSession
+	}
+	p, err := session.Anchor(peer.Chain)
+	if err != nil {
+		return errNoHost
+	}
+	e.ref = fmt.Sprintf("process %d of %d", p.PID, p.Start)
+	return nil
+}
+
+func surface(host string) string { return "hook:" + host }
+
+// judge takes the call of an event through the gate.
+func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal) Reply {
+	if e.moment == prompt && h.open.has(p, e) {
+		return Reply{} // the gate has judged it; this question is the host's own
+	}
+	c := &call.Call{
+		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
+		Dir: observe.RealDir(e.dir), Held: r.Held,
+	}
+	ans := h.opts.Gate.Submit(ctx, gate.Submission{
+		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
+		HostAsk: a.ask != nil && e.asks && h.opts.HostAsk(r.Host, c),
+	})
+	switch {
+	case ans.Verdict == gate.Allowed && ans.Edited != nil && !a.rewrites:
+		// It was allowed as edited, and this host would run the original.
+		h.finish(ctx, ans.Edited.ID, p, gate.Refused, "the host cannot be given another input")
+		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(ans.Edited.Args))
+	case ans.Verdict == gate.Allowed:
+		var edited jsontext.Value
+		id := ans.CallID
+		if ans.Edited != nil {
+			edited, id = ans.Edited.Args, ans.Edited.ID
+		}
+		edited = withNotes(edited, e.input)
+		told := edited
+		if edited == nil || a.tellsOriginal {
+			told = e.input
+		}
+		h.open.add(p, e, openCall{id: id, input: told})
+		return a.allow(e, edited, ans.Message)
+	case ans.HostAsks:
+		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
+		return a.ask(e, ans.Message)
+	case ans.Verdict == gate.Pending && r.Defer && a.later != nil && e.moment == before:
+		return a.later(e, ans.Message)
+	}
+	return block(ans.Message)
+}
+
+// withNotes gives an edited input the members back that were left out of the
+// call because they have no effect: hosts refuse an input without them.
+func withNotes(edited, original jsontext.Value) jsontext.Value {
+	if edited == nil {
+		return nil
+	}
+	var have, had map[string]jsontext.Value
+	if json.Unmarshal(edited, &have) != nil || json.Unmarshal(original, &had) != nil {
+		return edited
+	}
+	for _, name := range call.NoteFields() {
+		if v, ok := had[name]; ok && have[name] == nil {
+			have[name] = v
+		}
+	}
+	out, err := json.Marshal(have)
+	if err != nil {
+		return edited
+	}
+	if out, err = call.Canonical(out); err != nil {
+		return edited
+	}
+	return out
+}
+
+// close records how a call ended that the gate opened in this session. What it
+// did not open there it does not close.
+func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome gate.Outcome) Reply {
+	o, found := h.open.take(p, e)
+	if !found {
+		h.opts.Log.Warn("a host tells of a call that the gate did not let through", "agent", p.Agent, "session", p.Session, "tool", e.tool)
+		return Reply{}
+	}
+	if string(o.input) == string(e.input) || outcome == gate.Refused {
+		h.finish(ctx, o.id, p, outcome, "")
+		return Reply{}
+	}
+	const why = "the host ran something else than what was allowed"
+	h.opts.Log.Error(why, "agent", p.Agent, "session", p.Session, "call", o.id, "tool", e.tool)
+	h.finish(ctx, o.id, p, outcome, why+": "+string(e.input))
+	if err := h.opts.Sessions.Block(ctx, p.Session, why); err != nil {
+		h.opts.Log.Error("the session could not be blocked", "session", p.Session, "error", err)
+	}
+	return block("The gate has stopped this session: " + why + ". Tell the person you work for.")
+}
+
+// end closes what the session has open, whose end nobody told, and the session.
+func (h *Hooks) end(ctx context.Context, p call.Principal) Reply {
+	for _, o := range h.open.drop(p.Session) {
+		h.finish(ctx, o.id, o.principal, gate.Unknown, "the host ended the session without saying how it ended")
+	}
+	if err := h.opts.Sessions.End(ctx, p.Session, "the host"); err != nil {
+		h.opts.Log.Warn("a session could not be ended", "session", p.Session, "error", err)
+	}
+	return Reply{}
+}
+
+func (h *Hooks) finish(ctx context.Context, id string, p call.Principal, outcome gate.Outcome, detail string) {
+	// The host goes on whether or not this is recorded, and may hang up.
+	ctx = context.WithoutCancel(ctx)
+	if err := h.opts.Gate.Finish(ctx, id, p, outcome, detail); err != nil {
+		h.opts.Log.Error("an outcome could not be recorded", "call", id, "error", err)
+	}
+}
