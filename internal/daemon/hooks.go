@@ -13,7 +13,7 @@ import (
 
 // newHooks puts the agents' hooks in front of the gate.
 func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply {
-	hooks := hook.New(hook.Options{Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions}, HostAsk: d.hostAsk, Log: d.log})
+	hooks := hook.New(hook.Options{Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
 		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
 	}

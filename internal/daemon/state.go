@@ -227,14 +227,14 @@ func (t *tx) Open(c *call.Call, requires []call.Guarantee) error {
 		}
 	}
 	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started, effect, requires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c), string(must))
+		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c, len(requires) > 1), string(must))
 	return err
 }
 
 // effect is kept of calls whose start is shown; hashing all of them would be
 // for nothing.
-func (t *tx) effect(c *call.Call) string {
-	if c.Operation != call.OpRun {
+func (t *tx) effect(c *call.Call, wrapped bool) string {
+	if c.Operation != call.OpRun && !wrapped {
 		return ""
 	}
 	return c.Effect().String()

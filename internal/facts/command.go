@@ -12,7 +12,7 @@ import (
 )
 
 // commandFields are the arguments that hold the command of a shell tool.
-var commandFields = map[string]bool{"command": true, "cmd": true, "script": true}
+var commandFields = fields("command cmd script CommandLine")
 
 // command describes a command line by what its simple commands do.
 func (x *extractor) command(strs []String) {

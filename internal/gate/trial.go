@@ -103,7 +103,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 	if err := tx.Open(t.sub.Call, t.answer.Requires); err != nil {
 		return err
 	}
-	t.answer.Run = launch(t.in.Facts, t.answer.Requires)
+	t.answer.Run = launch(t.sub.Call.ID, t.in.Facts, t.answer.Requires)
 	e := t.event(used)
 	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.answer.Requires}
 	return tx.Append(e)

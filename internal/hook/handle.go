@@ -48,7 +48,10 @@ type Options struct {
 	// HostAsk says whether the operator lets this host's own question stand in
 	// for an approver where none can be reached.
 	HostAsk func(host string, c *call.Call) bool
-	Log     *slog.Logger
+	// Launcher returns the gatehouse command, which runs what must run
+	// confined; "" if this machine has no sandbox. nil is the same as "".
+	Launcher func() string
+	Log      *slog.Logger
 }
 
 // Hooks answers the hooks of agents. It is safe for concurrent use.
@@ -144,7 +147,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), Held: r.Held,
+		Dir: observe.RealDir(e.dir), Held: r.Held, Rewrites: a.rewrites && h.launcher() != "",
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
@@ -161,6 +164,13 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		if ans.Edited != nil {
 			edited, id = ans.Edited.Args, ans.Edited.ID
 		}
+		if ans.Run != nil {
+			var err error
+			if edited, err = confined(e.input, append([]string{h.launcher()}, ans.Run...)); err != nil {
+				h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
+				return block("Not run: " + err.Error() + ".")
+			}
+		}
 		edited = withNotes(edited, e.input)
 		told := edited
 		if edited == nil || a.tellsOriginal {
@@ -175,6 +185,13 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		return a.later(e, ans.Message)
 	}
 	return block(ans.Message)
+}
+
+func (h *Hooks) launcher() string {
+	if h.opts.Launcher == nil {
+		return ""
+	}
+	return h.opts.Launcher()
 }
 
 // withNotes gives an edited input the members back that were left out of the

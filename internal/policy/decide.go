@@ -116,10 +116,10 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 }
 
 // bounds are what the sandbox around a confined call must hold besides: it
-// writes in the workspace, reads the files and reaches the hosts that the call
+// runs just this command, writes in the workspace, reads the files and reaches the hosts that the call
 // names and no others, and leaves alone what a rule about paths objects to.
 func (s *Snapshot) bounds(in *Input) []call.Guarantee {
-	out := []call.Guarantee{{Name: "write", Scope: in.Facts.Workspace}}
+	out := []call.Guarantee{{Name: "exec", Scope: in.Facts.Script}, {Name: "write", Scope: in.Facts.Workspace}}
 	for i := range in.Facts.Needs {
 		n := &in.Facts.Needs[i]
 		g := call.Guarantee{Name: "hosts", Scope: n.Scope}
