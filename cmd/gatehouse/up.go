@@ -52,7 +52,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
 				Place: p, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation,
-				Version: buildVersion(), Log: log, Terminal: writer(tty), Launcher: launcher,
+				Version: buildVersion(), Log: log, Terminal: writer(tty), Launcher: launcher(p.Home),
 				Ready: func(url string) {
 					if err := last.write(p); err != nil {
 						log.Warn("how the gate was started could not be noted; `up --again` will not know", "error", err)
@@ -73,15 +73,18 @@ The first time, on a terminal, it shows a link with which you become the first a
 	return cmd
 }
 
-// launcher is this program, if something on this machine can confine what it
-// runs. That is tried once, when the first agent could use it.
-var launcher = sync.OnceValue(func() string {
-	self, err := os.Executable()
-	if err != nil || !sandbox.Supported().Any(sandbox.WriteRoots|sandbox.ReadRoots|sandbox.NoNetwork) {
-		return ""
-	}
-	return self
-})
+// launcher is this program as it reaches this gate, if something on this
+// machine can confine what it runs. That is tried once, when the first agent
+// could use it.
+func launcher(home string) func() []string {
+	return sync.OnceValue(func() []string {
+		self, err := os.Executable()
+		if err != nil || !sandbox.Supported().Any(sandbox.WriteRoots|sandbox.ReadRoots|sandbox.NoNetwork) {
+			return nil
+		}
+		return []string{self, "--data", home}
+	})
+}
 
 // terminal opens the controlling terminal, where only the person who started
 // the gate reads. A pipe, a log file or an agent's tool gets nothing.

@@ -57,9 +57,10 @@ type Options struct {
 	// Terminal gets the sign-in link of the first approver; nil where there is
 	// no controlling terminal, and then nobody gets it.
 	Terminal io.Writer
-	// Launcher returns the gatehouse command that runs confined what hosts are
-	// given in place of a command; "" or nil if nothing can be confined here.
-	Launcher func() string
+	// Launcher returns the words that start the gatehouse command which runs
+	// confined what hosts are given in place of a command; none, or nil, if
+	// nothing can be confined here.
+	Launcher func() []string
 	// Ready is called once the listeners answer, with the console's address.
 	Ready func(url string)
 }

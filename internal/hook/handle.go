@@ -48,9 +48,9 @@ type Options struct {
 	// HostAsk says whether the operator lets this host's own question stand in
 	// for an approver where none can be reached.
 	HostAsk func(host string, c *call.Call) bool
-	// Launcher returns the gatehouse command, which runs what must run
-	// confined; "" if this machine has no sandbox. nil is the same as "".
-	Launcher func() string
+	// Launcher returns the words that start the gatehouse command, which runs
+	// what must run confined; none if this machine has no sandbox.
+	Launcher func() []string
 	Log      *slog.Logger
 }
 
@@ -147,7 +147,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), Held: r.Held, Rewrites: a.rewrites && h.launcher() != "",
+		Dir: observe.RealDir(e.dir), Held: r.Held, Rewrites: a.rewrites && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
@@ -166,7 +166,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		}
 		if ans.Run != nil {
 			var err error
-			if edited, err = confined(e.input, append([]string{h.launcher()}, ans.Run...)); err != nil {
+			if edited, err = confined(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
 				h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
 				return block("Not run: " + err.Error() + ".")
 			}
@@ -187,9 +187,9 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	return block(ans.Message)
 }
 
-func (h *Hooks) launcher() string {
+func (h *Hooks) launcher() []string {
 	if h.opts.Launcher == nil {
-		return ""
+		return nil
 	}
 	return h.opts.Launcher()
 }
