@@ -168,8 +168,16 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	if st.SessionEnded {
 		out.Ended = "open a new one"
 	}
+	if out.Taint, err = t.s.sessions.Taints(t.Tx, c.Principal.Agent, c.Dir); err != nil {
+		return gate.Standing{}, err
+	}
 	t.s.remember(c.Principal, out)
 	return out, nil
+}
+
+// Taint notes what a call that starts takes in.
+func (t *tx) Taint(c *call.Call, workspace string, taint call.Taint) error {
+	return t.s.sessions.Taint(t.Tx, c.Principal.Agent, workspace, taint, c.ID)
 }
 
 // Grants returns the principal's grants that are still good.

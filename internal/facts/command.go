@@ -187,9 +187,15 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 	switch {
 	case e.Path.Scope == shell.ScopeNull || e.Path.Scope == shell.ScopeRemote:
 		return
+	case e.Secret && c == call.FSRead && e.Path.Raw == "":
+		x.need(call.SecretsAccess, "environment", at)
+		return
 	case !e.Path.Known || e.Path.Value == "":
 		if c != call.FSRead || e.Secret {
 			x.need(c, "", at)
+		}
+		if e.Secret {
+			x.need(call.SecretsAccess, "", at)
 		}
 		return
 	case e.Path.Glob:

@@ -19,6 +19,8 @@ type extractor struct {
 	root  string // the workspace
 	facts *Facts
 	seen  observed
+	// untrusted says that the tool is one that nobody knows.
+	untrusted bool
 	// changed are the paths that the call writes or deletes.
 	changed []string
 }
@@ -45,6 +47,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 			x.score(risk.Of(x.needEffects()), "args")
 		}
 	}
+	x.taint()
 	if w != nil {
 		x.facts.Uncommitted = w.Uncommitted(x.changed)
 		for _, file := range w.Read() {

@@ -67,6 +67,8 @@ type Facts struct {
 	Wrapped bool
 	// Script is the text of a command line, as a shell is to run it.
 	Script string
+	// Taint is what the agent takes in by the call.
+	Taint call.Taint
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.

@@ -17,6 +17,7 @@ var urlFields = fields("url uri href link endpoint host hostname base_url baseUr
 // the server says about them; both are claims, so they can add needs and take
 // none away, and the call stays unknown.
 func (x *extractor) other(strs []String) {
+	x.untrusted = true
 	hints := x.hints()
 	code := false
 	for _, s := range strs {

@@ -122,8 +122,8 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		}
 		// What was read before the transaction may be out of date: a switch
 		// was thrown, an element activated. Then it is decided again.
-		if now.Switches != in.Switches || now.Elements != in.Elements {
-			in.Switches, in.Elements = now.Switches, now.Elements
+		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint {
+			in.Switches, in.Elements, in.Taint = now.Switches, now.Elements, now.Taint
 			t.decide()
 		}
 		if reason := stopped(head, &now); reason != "" {
@@ -149,7 +149,7 @@ func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot
 	}
 	return &policy.Input{
 		Call: c, Facts: f, Digest: c.Digest(),
-		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
+		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations, Taint: standing.Taint,
 	}, change, nil
 }
 

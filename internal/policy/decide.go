@@ -19,6 +19,8 @@ type Input struct {
 	// Switches are the big switches as last read; the verdict reads them
 	// again in its transaction.
 	Switches Switches
+	// Taint is what the principal, or anyone in the workspace, took in.
+	Taint call.Taint
 	// Violations are the usage constraints that the call would break.
 	Violations []Violation
 	// Plan says that the agent's host is in a mode in which nothing may be

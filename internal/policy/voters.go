@@ -176,6 +176,7 @@ func (s *Snapshot) voteRisk(in *Input, _ *Buffer) call.Ballot {
 	if f.Irreversible && set.Irreversible != call.AutoApprove {
 		add("irreversible", set.Irreversible, "it cannot be undone")
 	}
+	votes = s.voteTaint(in, votes)
 	if f.Outside {
 		add("outside", call.ConfirmSingleUse, "it acts outside the agent's own processes")
 	}

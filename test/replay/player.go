@@ -23,6 +23,7 @@ type player struct {
 	order  []string
 	filed  *gate.Request
 	used   []string
+	taint  call.Taint
 	now    time.Time
 }
 
@@ -126,9 +127,9 @@ func (p *player) Facts(_ context.Context, c *call.Call, _ *policy.Snapshot) (*fa
 // Opener is not used: nothing runs.
 func (p *player) Opener(context.Context, string) (call.Principal, error) { return p.who, nil }
 
-// Standing is always the same: no switch is on.
+// Standing is what the session took in; no switch is on.
 func (p *player) Standing(context.Context, *call.Call) (gate.Standing, error) {
-	return gate.Standing{Policy: p.snap.Hash}, nil
+	return gate.Standing{Policy: p.snap.Hash, Taint: p.taint}, nil
 }
 
 // Current is as Standing.
@@ -184,6 +185,11 @@ func (m memory) Consume(id string) error {
 func (m memory) File(r *gate.Request) (gate.RequestState, error) {
 	m.p.filed = r
 	return gate.RequestState{ID: "r", State: "pending"}, nil
+}
+
+func (m memory) Taint(_ *call.Call, _ string, t call.Taint) error {
+	m.p.taint |= t
+	return nil
 }
 
 func (m memory) Withdraw(string) error                            { return nil }
