@@ -45,7 +45,7 @@ confined, and recorded in a log that proves what happened.`,
 	root.AddCommand(
 		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newDemo(a), newDoctor(a), newVersion(),
 		newCheck(a), newPolicy(a), newManifest(),
-		newApprovals(a), newSessions(a), newGrants(a), newKill(a),
+		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newKill(a),
 		newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
 	wrapArgs(root)

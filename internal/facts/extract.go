@@ -64,9 +64,7 @@ func (x *extractor) path(c call.Capability, s String) string {
 	evidence := call.Evidence{Where: s.Where, Text: s.Text}
 	if scope, ok := x.relative(s.Text); ok {
 		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Evidence: []call.Evidence{evidence}})
-		if sensitive(scope, "") {
-			x.need(call.SecretsAccess, scope, evidence)
-		}
+		x.tagged(c, scope, scope, evidence)
 		return scope
 	}
 	real, byWords, problem := x.resolve(s.Text)
@@ -95,9 +93,7 @@ func (x *extractor) place(c call.Capability, real string, evidence call.Evidence
 		n.Root = x.rootID()
 	}
 	x.facts.Needs = append(x.facts.Needs, n)
-	if sensitive(real, x.base.Home) {
-		x.need(call.SecretsAccess, scope, evidence)
-	}
+	x.tagged(c, real, scope, evidence)
 	for _, i := range x.opts.Implied {
 		if _, ok := i.Paths.Match(real); ok {
 			x.need(i.Capability, scope, evidence)
