@@ -130,6 +130,9 @@ var hostTools = func() map[string]string {
 	return m
 }()
 
+// HostOperations lists the operations that a tool can be said to be.
+func HostOperations() []string { return slices.Sorted(maps.Keys(tools)) }
+
 // FoldTool returns the canonical operation that a host's tool is called by, or
 // the name itself if it is not the name of such a tool.
 func FoldTool(name string) string {

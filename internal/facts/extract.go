@@ -43,7 +43,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	if c.Kind == call.External {
 		x.external(strs)
 		x.implied(strs)
-		if c.Operation != call.OpShell {
+		if x.operation() != call.OpShell {
 			x.score(risk.Of(x.needEffects()), "args")
 		}
 	}
@@ -249,12 +249,39 @@ func (x *extractor) implied(strs []String) {
 				x.need(i.Capability, x.call.Operation, call.Evidence{Where: "operation", Text: x.call.Operation})
 			}
 		}
+		for _, variable := range i.Variables {
+			for _, name := range variables(x.facts.Script) {
+				if variable.Match(name) {
+					x.need(i.Capability, "$"+name, call.Evidence{Where: "command", Text: name})
+				}
+			}
+		}
 		for _, field := range i.Fields {
 			for _, s := range strs {
 				if !s.Key && field.Match(s.Name) {
 					x.need(i.Capability, s.Name, call.Evidence{Where: s.Where, Text: s.Name})
 				}
 			}
+		}
+	}
+}
+
+// variables lists the names of the variables that a command line mentions, in
+// quotes and out of them: more than it uses, never fewer.
+func variables(script string) []string {
+	var names []string
+	for rest := script; ; {
+		i := strings.IndexByte(rest, '$')
+		if i < 0 {
+			return names
+		}
+		rest = strings.TrimLeft(rest[i+1:], "{!#")
+		end := 0
+		for end < len(rest) && (rest[end] == '_' || '0' <= rest[end] && rest[end] <= '9' || 'a' <= rest[end]|0x20 && rest[end]|0x20 <= 'z') {
+			end++
+		}
+		if end > 0 {
+			names = append(names, rest[:end])
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // external describes a call by the family of its tool.
 func (x *extractor) external(strs []String) {
-	switch x.call.Operation {
+	switch x.operation() {
 	case call.OpShell:
 		x.command(strs)
 	case call.OpInput:
@@ -47,6 +47,15 @@ func (x *extractor) external(strs []String) {
 	default:
 		x.other(strs)
 	}
+}
+
+// operation is what the call does: what its tool is known to do, or what the
+// operator says that it does.
+func (x *extractor) operation() string {
+	if op, ok := x.opts.Tools[x.call.Operation]; ok {
+		return op
+	}
+	return x.call.Operation
 }
 
 // unknown describes a call whose effect cannot be told from its words.

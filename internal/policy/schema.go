@@ -35,6 +35,7 @@ func Schema() (*jsonschema.Schema, error) {
 	s.Properties["isolation"].Enum = anys(isolations)
 	s.Properties["adjustable"].Items.Enum = anys(adjustableKeys())
 	s.Properties["operations"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: []any{call.Deny.String()}}
+	s.Properties["tools"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: anys(call.HostOperations())}
 	s.Properties["hosts"].PropertyNames = &jsonschema.Schema{Enum: anys(HostNames())}
 	notify := s.Properties["notify"].Items.Properties
 	notify["kind"].Enum = anys(noticeKinds)
