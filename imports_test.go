@@ -67,7 +67,10 @@ var order = [][]string{
 
 	// Clients of the gate, which speak its API, and the commands.
 	{"internal/client", "internal/canary"},
-	{"tool", "tool/vet"},           // what authors of tools use, and what holds their code against it
+	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
+	{"tool/serve", "tool/standard", "tool/tooltest"},
+	{"examples/internal/program"},
+	{"examples/echo", "examples/fetch", "examples/report", "examples/search"},
 	{"cmd/gatehouse-hook/forward"}, // the hook's whole work, for its own binary and `gatehouse hook`
 	{"cmd/gatehouse", "cmd/gatehouse-hook", "cmd/gatehouse-launch", "cmd/gatehouse-vet"},
 }

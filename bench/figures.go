@@ -37,6 +37,11 @@ var figures = []figure{
 		bar: 1.5,
 	},
 	{
+		name: "decide: 20 active elements against none", pkg: "internal/policy",
+		value: metric{"BenchmarkTwentyElements/*", "ns/decision"}, ratio: metric{"BenchmarkTwentyElements/*", "ratio-to-none"},
+		bar: 4,
+	},
+	{
 		name: "shell: analysis against the parser alone", pkg: "internal/shell",
 		value: metric{"BenchmarkAnalyze", "ns/command"}, ratio: metric{"BenchmarkAnalyze", "ratio"},
 		bar: 2.5,
@@ -48,6 +53,16 @@ var figures = []figure{
 	{
 		name: "content: twice the text, the worst kind", pkg: "internal/content",
 		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, none: true,
+	},
+	{
+		name: "tools: the argument gate, ten paths, in µs", pkg: "internal/argument",
+		value: metric{"BenchmarkTenArguments", "µs/call"},
+		bar:   5,
+	},
+	{
+		name: "tools: gatehouse-vet against go vet, this repository", pkg: "tool/vet",
+		value: metric{"BenchmarkAgainstGoVet", "s/run"}, ratio: metric{"BenchmarkAgainstGoVet", "ratio"},
+		bar: 3,
 	},
 	{
 		name: "store: 64 writers against a bare loop", pkg: "internal/store",

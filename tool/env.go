@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,9 @@ type Env struct {
 	said Policy
 	gate *argument.Gate
 	base match.Base
+
+	// inv is the invocation the tool runs in; nil outside of one.
+	inv *Invocation
 
 	mu       sync.Mutex
 	refusals []string
@@ -244,13 +248,18 @@ type Result struct {
 // Run starts a declared program confined to the policy, waits for it and
 // everything it started, and refuses where no sandbox is to be had.
 func (e *Env) Run(ctx context.Context, program string, args ...string) (*Result, error) {
+	return e.Pipe(ctx, nil, program, args...)
+}
+
+// Pipe is Run with something on standard input.
+func (e *Env) Pipe(ctx context.Context, input []byte, program string, args ...string) (*Result, error) {
 	if err := e.gate.CheckProgram(program); err != nil {
 		return nil, e.refuse(err)
 	}
 	p := e.tool.Policy
 	spec := sandbox.Spec{
 		Command: append([]string{program}, args...), Dir: e.base.Dir,
-		Read: p.Filesystem.Read.Items(), Write: p.Filesystem.Write.Items(), Limits: sandbox.DefaultLimits(),
+		Read: p.Filesystem.Read.Items(), Write: p.Filesystem.Write.Items(), Limits: sandbox.DefaultLimits(), Stdin: bytes.NewReader(input),
 	}
 	switch p.Network.Mode() {
 	case declare.ModeListed:

@@ -61,6 +61,9 @@ type Spec struct {
 	// Capabilities lists needs with their scopes, such as "data.user".
 	Capabilities []string
 	Constraints  Constraints
+	// Parts names the tools that this one calls with [Env.Call]. Each of those
+	// calls is a call of its own: judged, counted and recorded.
+	Parts []string
 	// Roles gives roles to arguments that a struct tag does not reach, such
 	// as the values of a map: "options.*".
 	Roles map[string]Role
@@ -134,7 +137,7 @@ func (t *Tool) Declaration() declare.Tool { return t.decl }
 func declared[In any](spec Spec) *Tool {
 	t := &Tool{decl: declare.Tool{
 		Name: spec.Name, Description: spec.Description, Policy: spec.Policy,
-		Capabilities: spec.Capabilities, Constraints: spec.Constraints, Arguments: maps.Clone(spec.Roles),
+		Capabilities: spec.Capabilities, Constraints: spec.Constraints, Arguments: maps.Clone(spec.Roles), Parts: spec.Parts,
 	}}
 	in := reflect.TypeFor[In]()
 	if in.Kind() != reflect.Struct {

@@ -36,7 +36,7 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 		Example: `  gatehouse check --op delete_element --args '{"element_type":"skill","name":"x"}'
   gatehouse check --op Bash --args '{"command":"git status"}' --dir .
   gatehouse check --op create_element --json
-  gatehouse check --jsonl < calls.jsonl
+  gatehouse check --jsonl < calls.jsonl                   # or: gatehouse check --jsonl calls.jsonl
   gatehouse check --shell 'git log --output=/etc/x'       # by its words alone
   gatehouse check --shell 'make test' --cwd .             # on this machine, in this directory
   gatehouse check --shell --jsonl < commands.jsonl        # {"cmd": …} per line`,
@@ -46,13 +46,14 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 				sh.policyFile = policyFile
 				return sh.run(cmd, words, lines)
 			}
+			if lines {
+				d := &decider{app: a, policyFile: policyFile, dry: dry}
+				return d.file(cmd, words)
+			}
 			if len(words) > 0 {
 				return usageError{fmt.Errorf("%q is not an option: name the operation with --op, or judge a command with --shell", words[0])}
 			}
 			d := &decider{app: a, policyFile: policyFile, dry: dry}
-			if lines {
-				return d.lines(cmd.Context(), cmd.InOrStdin(), out(cmd))
-			}
 			if in.Operation == "" {
 				return usageError{errors.New("name the operation with --op, or give calls with --jsonl")}
 			}
@@ -93,8 +94,21 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 	f.StringVar(&sh.profile, "profile", "", "with --shell: the profile to judge by (default: the policy's)")
 	f.StringVar(&sh.isolation, "isolation", "", "with --shell: what the command would run in: none, container or vm")
 	f.StringVar(&sh.cwd, "cwd", "", "with --shell: the working directory; without it the words alone are judged")
-	f.BoolVar(&lines, "jsonl", false, "read one call per line from standard input and write one decision per line")
+	f.BoolVar(&lines, "jsonl", false, "read one call per line, from a file or standard input, and write one decision per line")
 	return cmd
+}
+
+// file decides the calls in a file, or in standard input where none is named.
+func (d *decider) file(cmd *cobra.Command, names []string) error {
+	if len(names) == 0 || names[0] == "-" {
+		return d.lines(cmd.Context(), cmd.InOrStdin(), out(cmd))
+	}
+	f, err := os.Open(names[0])
+	if err != nil {
+		return usageError{err}
+	}
+	defer f.Close()
+	return d.lines(cmd.Context(), f, out(cmd))
 }
 
 // levelCode is the exit code of a level.

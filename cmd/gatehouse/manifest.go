@@ -77,6 +77,9 @@ func generate(file, subject string) (*manifest.Manifest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	for _, warning := range set.Lint() {
+		fmt.Fprintf(os.Stderr, "gatehouse: %s: %s\n", file, warning)
+	}
 	if subject == "" {
 		subject = filepath.Base(file)
 	}

@@ -44,12 +44,32 @@ confined, and recorded in a log that proves what happened.`,
 	root.PersistentFlags().StringVar(&a.home, "data", "", "directory of the gate (default $GATEHOUSE_HOME or the user's data directory)")
 	root.AddCommand(
 		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newDemo(a), newDoctor(a), newVersion(),
-		newCheck(a), newPolicy(a), newManifest(),
+		newCheck(a), newPolicy(a), newElement(a), newManifest(),
 		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newKill(a),
 		newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
+	root.InitDefaultCompletionCmd()
+	root.SetHelpCommand(newHelp())
 	wrapArgs(root)
 	return root
+}
+
+// newHelp prints what a command does. Unlike cobra's own it does not answer a
+// question about a command that is not there with something else.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND …]", Short: "What a command does",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			about, rest, err := cmd.Root().Find(args)
+			if err == nil && len(rest) > 0 {
+				err = fmt.Errorf("%s has no command %q; run `%s --help`", about.CommandPath(), rest[0], about.CommandPath())
+			}
+			if err != nil {
+				return usageError{err}
+			}
+			return about.Help()
+		},
+	}
 }
 
 // wrapArgs makes a wrong number of arguments a usage error everywhere.

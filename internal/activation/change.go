@@ -54,6 +54,9 @@ func (k *Keeper) Activate(ctx context.Context, o *Order, elementType, name strin
 	if err := still(o, b.digest); err != nil {
 		return nil, err
 	}
+	if b.found != "" && !o.Approved {
+		return nil, refused("%s", b.found)
+	}
 	a := &session.Active{Type: b.file.Type, Name: b.file.Name, Digest: b.digest, Elements: b.elements, By: o.Call.Principal.Agent}
 	err = k.opts.Store.Write(ctx, func(tx *store.Tx) error {
 		sets, workspace, err := k.sets(tx, o.Call.Principal)

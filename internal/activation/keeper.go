@@ -65,6 +65,7 @@ type bundle struct {
 	digest   call.Digest
 	paths    []string
 	broken   string
+	found    string // by content validation
 }
 
 // maxMembers bounds an ensemble, with the ensembles inside it.
@@ -103,6 +104,9 @@ func (k *Keeper) expand(f *library.File) (*bundle, error) {
 		b.elements = append(b.elements, e)
 		if next.Doc == nil {
 			continue
+		}
+		if next.Doc.Suspicious != "" {
+			b.found = next.Path + " holds something that a person must look at (" + next.Doc.Suspicious + ")"
 		}
 		for _, m := range next.Doc.Members() {
 			id := library.ID(call.SingularType(m.Type), m.Name)

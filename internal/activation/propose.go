@@ -76,7 +76,7 @@ func (k *Keeper) proposeActivate(c *call.Call, name string) Proposal {
 	if err != nil {
 		return Proposal{Change: &element.Change{}} // it will fail, and change nothing
 	}
-	p := Proposal{Change: &element.Change{Add: b.elements}, World: b.digest}
+	p := Proposal{Change: &element.Change{Add: b.elements, Unjudged: b.found}, World: b.digest}
 	for _, path := range b.paths {
 		p.Observed = append(p.Observed, call.Evidence{Where: path, Text: "its policy would be in force"})
 	}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -35,6 +36,8 @@ type Options struct {
 	Channels *approval.Channels
 	Log      *audit.Log
 	Rules    Rulebook
+	// Elements keeps which elements are in force.
+	Elements *activation.Keeper
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.

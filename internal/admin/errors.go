@@ -57,6 +57,7 @@ var shown = []struct {
 	{audit.ErrNotFound, http.StatusNotFound, "there is no such record"},
 	{approval.ErrStale, http.StatusConflict, ""},
 	{approval.ErrTooSoon, http.StatusConflict, "it was on screen for less than a second: read it, then answer"},
+	{approval.ErrNotFresh, http.StatusForbidden, "a console that was opened a while ago needs your credential for this; or sign in anew and do it within five minutes"},
 	{approval.ErrFactor, http.StatusForbidden, "this needs a fresh one-time code: enrol one with `gatehouse approver totp`, then give the code with the answer"},
 	{approval.ErrOffer, http.StatusBadRequest, ""},
 	{approval.ErrEnrolled, http.StatusForbidden, ""},

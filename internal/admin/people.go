@@ -55,11 +55,23 @@ func (d *Desk) AddApprover(ctx context.Context, a Actor, name string) (credentia
 // the place of the old one and is shown once.
 func (d *Desk) NewCredential(ctx context.Context, a Actor) (credential string, err error) {
 	err = d.act(ctx, func(tx *store.Tx) (Act, error) {
+		if err := d.fresh(tx, a); err != nil {
+			return Act{}, err
+		}
 		secret, err := d.opts.Approval.NewCredential(tx, a.Approver, a.Approver)
 		credential = secret.Reveal()
 		return a.act("approver.credential", a.Approver, nil), err
 	})
 	return credential, err
+}
+
+// fresh refuses a console that was opened a while ago what it takes the
+// credential for.
+func (d *Desk) fresh(tx *store.Tx, a Actor) error {
+	if a.Channel != consoleChannel {
+		return nil // they came in with the credential
+	}
+	return d.opts.Approval.CheckFresh(tx, a.Approver, a.Cookie, a.Credential)
 }
 
 // RemoveApprover removes an approver; the last one stays.
@@ -204,6 +216,9 @@ func (d *Desk) SignOut(ctx context.Context, cookie string) error {
 // needs.
 func (d *Desk) BeginTOTP(ctx context.Context, a Actor) (uri, secret string, err error) {
 	err = d.act(ctx, func(tx *store.Tx) (Act, error) {
+		if err := d.fresh(tx, a); err != nil {
+			return Act{}, err
+		}
 		uri, err = d.opts.Approval.EnrolFactor(tx, a.Approver, approval.Proof{})
 		return a.act("totp.begin", a.Approver, nil), err
 	})

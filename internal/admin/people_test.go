@@ -4,7 +4,9 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -23,7 +25,8 @@ type office struct {
 	*admin.Desk
 	t    *testing.T
 	acts []string
-	fail error // what recording fails with
+	fail error        // what recording fails with
+	late atomic.Int64 // how far the clock has been put forward
 }
 
 func newOffice(t *testing.T) *office {
@@ -33,8 +36,10 @@ func newOffice(t *testing.T) *office {
 		t.Fatal(err)
 	}
 	o := &office{t: t}
+	opts := storetest.SQLite(t)
+	opts.Clock = func() time.Time { return time.Now().Add(time.Duration(o.late.Load())) }
 	o.Desk = admin.New(admin.Options{
-		Store: storetest.Open(t, storetest.SQLite(t)), Approval: approval.New(keys), Sessions: session.New(keys, nil), Channels: approval.NewChannels(),
+		Store: storetest.Open(t, opts), Approval: approval.New(keys), Sessions: session.New(keys, nil), Channels: approval.NewChannels(),
 		Record: func(_ *store.Tx, a admin.Act) error {
 			o.acts = append(o.acts, a.Name+" "+a.By)
 			return o.fail
@@ -166,5 +171,62 @@ func TestSignInLinkWorksOnce(t *testing.T) {
 	}
 	if _, err := o.Link(t.Context(), admin.Actor{Approver: "nobody"}); err == nil {
 		t.Error("a link for nobody")
+	}
+}
+
+// TestAttackFactorWithACookie: whoever came by a cookie cannot make themselves
+// a second factor or a credential with it. It takes the credential, the own
+// one, or a sign-in of just now.
+func TestAttackFactorWithACookie(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	ctx := t.Context()
+	credential, err := o.Enrol(ctx, "alice", admin.Enrolment{Process: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal := admin.Actor{Approver: "alice", Channel: "terminal"}
+	bobs, err := o.AddApprover(ctx, terminal, "bob")
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := o.Link(ctx, terminal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cookie, _, _, err := o.SignIn(ctx, o.token(link), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	console := admin.Actor{Approver: "alice", Channel: "console", Cookie: cookie}
+	begin := func(a admin.Actor) error { _, _, err := o.BeginTOTP(ctx, a); return err }
+	renew := func(a admin.Actor) error { _, err := o.NewCredential(ctx, a); return err }
+	if err := begin(console); err != nil {
+		t.Errorf("just after signing in: %v", err)
+	}
+	o.late.Store(int64(approval.FreshFor))
+	if _, err := o.CheckCookie(ctx, cookie); err != nil {
+		t.Fatalf("the cookie is no good any more: %v", err)
+	}
+	with := func(secret string) admin.Actor { a := console; a.Credential = secret; return a }
+	for name, a := range map[string]admin.Actor{
+		"a cookie": console, "no cookie": {Approver: "alice", Channel: "console"}, "another's credential": with(bobs), "nonsense": with("gha_nonsense"),
+		"another's name": {Approver: "bob", Channel: "console", Cookie: cookie},
+	} {
+		if err := begin(a); err == nil {
+			t.Errorf("%s: made a second factor", name)
+		}
+		if err := renew(a); err == nil {
+			t.Errorf("%s: made a credential", name)
+		}
+	}
+	if err := begin(console); !errors.Is(err, approval.ErrNotFresh) {
+		t.Errorf("refused with %v", err)
+	}
+	if err := begin(with(credential)); err != nil {
+		t.Errorf("with the credential: %v", err)
+	}
+	if err := renew(with(credential)); err != nil {
+		t.Errorf("with the credential: %v", err)
 	}
 }

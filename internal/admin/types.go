@@ -15,7 +15,13 @@ type Actor struct {
 	Approver string
 	// Channel is console, terminal or api.
 	Channel string
+	// Cookie is what a console came in with, Credential what the person gave
+	// besides it for an act that a cookie alone is not enough for.
+	Cookie, Credential string
 }
+
+// consoleChannel is the channel of people who came in with a cookie.
+const consoleChannel = "console"
 
 // Request is one question as a person sees it. Nothing in it is masked or
 // shortened while it waits.

@@ -88,7 +88,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host"})
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Ask: in.Ask})
 	out := &callAnswer{Votes: votes{&ans.Decision}, CallResponse: CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
 		Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
@@ -119,7 +119,18 @@ func (s *Server) requestStatus(ctx context.Context, c *caller, req *http.Request
 	if err != nil {
 		return nil, err
 	}
-	return &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text}, nil
+	out := &RequestStatus{ID: st.ID, State: st.State, Expires: st.Expires, Text: st.Text, EditedTo: st.EditedTo}
+	if st.EditedTo == "" {
+		return out, nil
+	}
+	edited, err := s.opts.Gate.Request(ctx, c.agent, st.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	if edited.State == "approved" && edited.Call != nil {
+		out.EditedArgs = edited.Call.Args
+	}
+	return out, nil
 }
 
 func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *none) (*none, error) {
@@ -127,7 +138,7 @@ func (s *Server) withdraw(ctx context.Context, c *caller, req *http.Request, _ *
 }
 
 func (s *Server) openSession(ctx context.Context, c *caller, _ *http.Request, in *SessionRequest) (*SessionResponse, error) {
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: NewSession, Workspace: in.Workspace, Policy: in.Policy, Surface: c.surface})
 	return &SessionResponse{Session: id}, err
 }
 

@@ -41,6 +41,7 @@ type SessionAsk struct {
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
+	Policy    string // of a new session, "" for none
 	Surface   string
 }
 

@@ -38,6 +38,8 @@ type CallRequest struct {
 	Note string `json:"note,omitzero"`
 	// Parent is the call this one is nested in.
 	Parent string `json:"parent,omitzero"`
+	// Ask has a person asked whatever the policy says.
+	Ask bool `json:"ask,omitzero"`
 	// WaitMS is how long to wait for a person, in milliseconds.
 	WaitMS int `json:"wait_ms,omitzero"`
 	// Rewrites says that the caller runs the command that the answer gives
@@ -121,11 +123,19 @@ type RequestStatus struct {
 	State   string    `json:"state"`
 	Expires time.Time `json:"expires"`
 	Text    string    `json:"text,omitzero"`
+	// EditedTo is the request of the call that a person put in place of this
+	// one, EditedArgs its arguments once it is approved. They run when the
+	// original call is repeated: the answer to that is the verdict, once.
+	EditedTo   string         `json:"edited_to,omitzero"`
+	EditedArgs jsontext.Value `json:"edited_args,omitzero"`
 }
 
 // SessionRequest opens a session.
 type SessionRequest struct {
 	Workspace string `json:"workspace,omitzero"`
+	// Policy is a policy in TOML for this session alone. It tightens what is in
+	// force and loosens nothing.
+	Policy string `json:"policy,omitzero"`
 }
 
 // SessionResponse names a session.

@@ -24,6 +24,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrTooMany refuses to ask: the person's attention is used up.
 	ErrTooMany = errors.New("too many requests are waiting or were made this hour")
+	// ErrNotFresh refuses what a cookie alone is not enough for.
+	ErrNotFresh = errors.New("this takes the credential, or a sign-in of just now")
 	// ErrStale refuses an answer to something else than what is waiting.
 	ErrStale = errors.New("what was shown is not what is waiting: look again")
 	// ErrTooSoon refuses an approval of what nobody can have read yet.

@@ -261,3 +261,33 @@ func (d *Desk) signOutAll(tx *store.Tx, approver string) error {
 	}
 	return nil
 }
+
+// FreshFor is how long after signing in a console may do what otherwise needs
+// the credential.
+const FreshFor = 5 * time.Minute
+
+// CheckFresh says whether an approver at a console may change how they prove
+// who they are. A cookie is not enough: whoever came by one could make
+// themselves a factor or a credential with it. It takes the credential, or a
+// sign-in of just now.
+func (d *Desk) CheckFresh(tx *store.Tx, approver, cookie, credential string) error {
+	if credential != "" {
+		a, err := d.CheckCredential(tx, credential)
+		if err == nil && a.Name != approver {
+			err = d.refuse(ErrCredential)
+		}
+		return err
+	}
+	c, a, err := d.CheckCookie(tx, cookie)
+	if err != nil {
+		return err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	if a.Name != approver || now.Sub(c.Opened) >= FreshFor {
+		return ErrNotFresh
+	}
+	return nil
+}

@@ -72,6 +72,16 @@ func (g *Gate) Check(args []byte, links match.Linker) []call.Evidence {
 	return w.out
 }
 
+// Uses reports whether the arguments name anything that the declaration
+// grants: a path within its globs, a host, a variable, a program.
+func (g *Gate) Uses(args []byte) bool {
+	if !g.policy.Grants() || len(args) == 0 {
+		return false
+	}
+	w := walk{gate: g, dec: jsontext.NewDecoder(bytes.NewBuffer(args))}
+	return w.value() == nil && w.granted
+}
+
 // CheckPath holds one path against the read or the write side, for a tool that
 // opens a file by its handle.
 func (g *Gate) CheckPath(role declare.Role, name string, links match.Linker) (real string, err error) {
@@ -98,6 +108,8 @@ type walk struct {
 	at    declare.Place
 	index []int // of the items, for messages
 	out   []call.Evidence
+	// granted says that something fell under what the declaration grants.
+	granted bool
 }
 
 func (w *walk) value() error {
@@ -158,22 +170,27 @@ func (w *walk) text(s string) {
 	g := w.gate
 	role, has := g.roles.Role(w.at)
 	var err error
+	side := declare.Stance{} // what the value is held against
 	switch {
 	case has && role == declare.RoleText:
 	case has && role == declare.RoleURL:
-		err = g.url(s, w.links)
+		side, err = g.policy.Network, g.url(s, w.links)
 	case has && role == declare.RoleEnv:
-		err = g.variable(s)
+		side, err = g.policy.Environment, g.variable(s)
 	case has && role == declare.RoleCommand:
-		err = w.argv(s)
-	case has:
+		side, err = g.policy.Exec, w.argv(s)
+	case has || candidate(s):
+		side = g.policy.Filesystem.Read
+		if !side.Grants() || role == declare.RoleWrite {
+			side = g.policy.Filesystem.Write
+		}
 		_, err = g.path(role, s, w.links)
-	case candidate(s):
-		_, err = g.path("", s, w.links)
 	}
 	if err != nil {
 		w.found(err.Error())
+		return
 	}
+	w.granted = w.granted || side.Grants()
 }
 
 // argv judges a value with the role of a command: a line, or the words of an

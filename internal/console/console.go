@@ -111,6 +111,7 @@ func (c *Console) routes() {
 	c.see("GET /sessions", c.sessionsPage)
 	c.see("GET /grants", c.grantsPage)
 	c.see("GET /policy", c.policyPage)
+	c.see("GET /elements", c.elementsPage)
 	c.see("GET /kill", c.killPage)
 	c.see("GET /people", c.peoplePage)
 	c.see("GET /events", c.events)
@@ -122,6 +123,8 @@ func (c *Console) routes() {
 	c.act("POST /sessions/{id}/end", c.endSession)
 	c.act("POST /grants/{id}/revoke", c.revokeGrant)
 	c.act("POST /policy/accept", c.acceptPolicy)
+	c.act("POST /elements/accept", c.acceptElement)
+	c.act("POST /elements/release", c.releaseElement)
 	c.act("POST /kill", c.setKill)
 	c.act("POST /people/totp/confirm", c.confirmTOTP)
 	c.mux.HandleFunc("POST /requests/{id}/edit", c.proven(c.edit))
@@ -136,7 +139,16 @@ type visitor struct {
 	cookie string
 }
 
-func (v visitor) actor() admin.Actor { return admin.Actor{Approver: v.name, Channel: "console"} }
+func (v visitor) actor() admin.Actor {
+	return admin.Actor{Approver: v.name, Channel: "console", Cookie: v.cookie}
+}
+
+// prover is the visitor with the credential that they gave in a form.
+func (v visitor) prover(r *http.Request) admin.Actor {
+	a := v.actor()
+	a.Credential = strings.TrimSpace(r.PostForm.Get("credential"))
+	return a
+}
 
 // see registers a page for people who are signed in.
 func (c *Console) see(pattern string, page func(http.ResponseWriter, *http.Request, visitor) error) {

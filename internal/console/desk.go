@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -40,6 +41,11 @@ type Desk interface {
 	Policy(ctx context.Context) (admin.Policy, error)
 	// AcceptPolicy puts a staged change into force; code is a fresh TOTP code.
 	AcceptPolicy(ctx context.Context, a admin.Actor, hash call.Digest, code string) error
+	// Elements tells which elements are in force; AcceptElement takes a change
+	// of one's file that loosens, ReleaseElement takes one out of force.
+	Elements(ctx context.Context) (admin.Elements, error)
+	AcceptElement(ctx context.Context, a admin.Actor, s activation.Staged, code string) error
+	ReleaseElement(ctx context.Context, a admin.Actor, agent, workspace, id, code string) error
 	Approvers(ctx context.Context) ([]admin.Approver, error)
 	Agents(ctx context.Context) ([]admin.Agent, error)
 	// BeginTOTP makes a secret, which counts once ConfirmTOTP saw a code made

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -24,6 +25,7 @@ func (p public) Public() string { return string(p) }
 
 // desk is a console.Desk in memory.
 type desk struct {
+	elements admin.Elements
 	mu       sync.Mutex
 	changed  chan struct{}
 	requests []*admin.Request
@@ -253,6 +255,22 @@ func (d *desk) Policy(context.Context) (admin.Policy, error) {
 
 func (d *desk) AcceptPolicy(_ context.Context, a admin.Actor, hash call.Digest, code string) error {
 	d.change(func() { d.act(a, "accept %s %s", hash.String()[:4], code) })
+	return nil
+}
+
+func (d *desk) Elements(context.Context) (admin.Elements, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.elements, nil
+}
+
+func (d *desk) AcceptElement(_ context.Context, a admin.Actor, s activation.Staged, code string) error {
+	d.change(func() { d.act(a, "accept element %s of %s %s", s.Element, s.Agent, code) })
+	return nil
+}
+
+func (d *desk) ReleaseElement(_ context.Context, a admin.Actor, agent, _, id, code string) error {
+	d.change(func() { d.act(a, "release %s of %s %s", id, agent, code) })
 	return nil
 }
 

@@ -112,7 +112,7 @@ func (c *Console) showPeople(w http.ResponseWriter, r *http.Request, who visitor
 // beginTOTP shows the secret in the answer itself: it is shown once, and is
 // in no address and no cookie.
 func (c *Console) beginTOTP(w http.ResponseWriter, r *http.Request, who visitor) error {
-	uri, secret, err := c.desk.BeginTOTP(r.Context(), who.actor())
+	uri, secret, err := c.desk.BeginTOTP(r.Context(), who.prover(r))
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *Console) confirmTOTP(r *http.Request, who visitor) (done, error) {
 // newCredential shows a new credential for the terminal in the answer itself,
 // once. The old one is void from then on, and so is every open console.
 func (c *Console) newCredential(w http.ResponseWriter, r *http.Request, who visitor) error {
-	credential, err := c.desk.NewCredential(r.Context(), who.actor())
+	credential, err := c.desk.NewCredential(r.Context(), who.prover(r))
 	if err != nil {
 		return err
 	}

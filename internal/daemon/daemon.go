@@ -227,7 +227,7 @@ func (d *daemon) wire(addr string) error {
 		Scope: policy.Holds,
 	})
 	d.admin = admin.New(admin.Options{
-		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Gate: d.gate,
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Gate: d.gate,
 		File:   d.fileEdited,
 		Record: d.record.act,
 		Checkpoint: func(ctx context.Context) error {
@@ -240,7 +240,7 @@ func (d *daemon) wire(addr string) error {
 	if err := d.openTools(); err != nil {
 		return err
 	}
-	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin}
+	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, book: d.book}
 	d.server = api.New(api.Options{
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -17,6 +18,7 @@ type doors struct {
 	store    *store.Store
 	sessions *session.Registry
 	desk     *admin.Desk
+	book     *rulebook.Book
 
 	known memo[string, knownAgent] // by token
 	in    memo[insideKey, string]  // sessions of callers
@@ -129,10 +131,14 @@ func (d *doors) open(ctx context.Context, ask api.SessionAsk, peer session.Peer)
 	}
 	err = d.store.Write(ctx, func(tx *store.Tx) error {
 		s, _, err := d.sessions.Open(tx, o)
-		if err == nil {
-			id = s.ID
+		if err != nil {
+			return err
 		}
-		return err
+		id = s.ID
+		if ask.Policy == "" {
+			return nil
+		}
+		return d.book.SetSession(tx, id, ask.Policy)
 	})
 	return id, err
 }
@@ -143,5 +149,5 @@ func (d *doors) EndSession(ctx context.Context, ask api.SessionAsk) error {
 	if err != nil {
 		return err
 	}
-	return admin.PublicError(d.store.Write(ctx, func(tx *store.Tx) error { return d.sessions.End(tx, id, ask.Agent) }))
+	return d.desk.EndSession(ctx, admin.Actor{Approver: ask.Agent, Channel: ask.Surface}, id)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -163,7 +164,7 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 		out.Switches.Danger = st.Why
 	}
 	if st.Session != nil && st.Session.Mode == session.Plan {
-		out.Switches.Plan = "the session only plans: nothing beyond a read goes ahead"
+		out.Switches.Plan = true
 	}
 	if st.SessionEnded {
 		out.Ended = "open a new one"
@@ -187,6 +188,38 @@ func (t *tx) Grants(p call.Principal) ([]grant.Grant, error) { return t.s.desk.G
 func (t *tx) Consume(id string) error {
 	_, err := t.s.desk.Consume(t.Tx, id)
 	return err
+}
+
+// Edited returns the request of the call that a person put in place of this
+// one, while it waits or its approval has not been used.
+func (t *tx) Edited(p call.Principal, d *call.Decision) (*gate.RequestState, error) {
+	original, err := t.s.desk.Latest(t.Tx, p, d.Digest, d.World, d.Policy)
+	if errors.Is(err, approval.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil || original.State != approval.Edited {
+		return nil, err
+	}
+	next, err := t.s.desk.Get(t.Tx, original.EditedTo)
+	if err != nil {
+		return nil, err
+	}
+	switch next.State {
+	case approval.Pending:
+	case approval.Approved:
+		grants, err := t.s.desk.Grants(t.Tx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(grants, func(g grant.Grant) bool { return g.Request == next.ID }) {
+			return nil, nil
+		}
+	default:
+		return nil, nil
+	}
+	out := requestState(next)
+	out.Call, err = t.s.editedCall(t.Tx, next)
+	return &out, err
 }
 
 // File puts a request before people.

@@ -54,6 +54,9 @@ type Document struct {
 	Format Format
 	// Body is the text of a Markdown file behind its metadata.
 	Body string
+	// Suspicious says what content validation found in the file, "" if nothing:
+	// a person looks at it before it is put in force.
+	Suspicious string
 	// Problems are what is wrong with it.
 	Problems []Problem
 
@@ -132,7 +135,8 @@ func (d *Document) check(data []byte, line int) {
 	}
 	for _, f := range content.Scan(string(data), nil) {
 		if f.Severity >= content.High {
-			l.problem(nil, f.Severity == content.Critical, "%s: %s", f.Category, content.Explain(f.Rule))
+			d.Suspicious = fmt.Sprintf("%s: %s", f.Category, content.Explain(f.Rule))
+			l.problem(nil, f.Severity == content.Critical, "%s", d.Suspicious)
 		}
 	}
 	d.Problems = l.problems

@@ -50,6 +50,7 @@ func (e *Element) ID() string {
 type Set struct {
 	ballots  map[key]call.Ballot
 	externs  []extern
+	index    *index    // over the patterns of all elements that deny or confirm
 	allowed  []pattern // the allow patterns of all elements
 	lists    []string  // the elements that have such
 	types    bool      // whether any element restricts types
@@ -133,15 +134,16 @@ func (s *Set) Frozen() []string {
 
 // Resolve answers what the operation table and the active elements say about
 // a native operation. The tightening flag says that the call was proven to
-// loosen nothing. An unknown name asks for a confirmation of this use: the
-// route voter denies it, and whoever asks here directly is not let through.
+// loosen nothing. An unknown name asks for a confirmation of this use, or what
+// elements say beyond that: the route voter denies it, and whoever asks here
+// directly is not let through.
 func (s *Set) Resolve(operation, elementType string, tightening bool) call.Ballot {
 	if s == nil {
 		s = unrestricted
 	}
 	op, ok := call.LookupOperation(operation)
 	if !ok {
-		return call.Ballot{Stage: call.StageElement, Level: call.ConfirmSingleUse, Votes: unknownVotes}
+		return resolve(&call.Operation{Name: operation, Level: call.ConfirmSingleUse, Rationale: "the operation is not in the table"}, elementType, false, s.elements)
 	}
 	k := key{operation: op.Name, tightening: tightening && op.FreeIfTightening}
 	if s.types {
@@ -154,11 +156,6 @@ func (s *Set) Resolve(operation, elementType string, tightening bool) call.Ballo
 	// restrictions say nothing about it, so it is nowhere allowed.
 	return call.Ballot{Stage: call.StageElement, Level: call.Deny, Votes: unknownTypeVotes}
 }
-
-var unknownVotes = []call.Vote{{
-	Stage: call.StageElement, Source: "operation table", Rule: "unknown operation",
-	Level: call.ConfirmSingleUse, Reason: "the operation is not in the table",
-}}
 
 var unknownTypeVotes = []call.Vote{{
 	Stage: call.StageElement, Source: "element types", Rule: "unknown type",

@@ -2,12 +2,10 @@ package element
 
 import (
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 )
 
 // External is what an element says about calls to tools outside the gate. A
@@ -35,204 +33,14 @@ type extern struct {
 	element              *Element
 	deny, confirm, allow []pattern
 	only                 []pattern
-}
-
-// fit says how well a pattern fits a call.
-type fit uint8
-
-const (
-	misses fit = iota
-	mayFit     // the call does not say exactly what it touches
-	fits
-)
-
-// pattern is a compiled pattern over external calls.
-type pattern struct {
-	src  string
-	tool match.OpGlob
-	// tools are the operations that hosts' tools of this name are folded into.
-	tools map[string]bool
-	// arg is the part behind the colon; none if there is no colon.
-	arg     match.OpGlob
-	hasArg  bool
-	literal string // the arg up to its first wildcard
-	about   []call.Capability
-}
-
-// abouts are the capabilities that a pattern of a tool is about, so that a
-// deny of Write holds a shell command that writes too.
-var abouts = map[string][]call.Capability{
-	call.OpFileRead:   {call.FSRead},
-	call.OpFileSearch: {call.FSRead},
-	call.OpFileWrite:  {call.FSWrite, call.FSDelete},
-	call.OpFileEdit:   {call.FSWrite, call.FSDelete},
-	call.OpPatch:      {call.FSWrite, call.FSDelete},
-	call.OpWebFetch:   {call.NetEgress},
-	call.OpWebSearch:  {call.NetEgress},
-}
-
-// compilePattern compiles "Tool:glob" or "Tool".
-func compilePattern(src string) (pattern, error) {
-	p := pattern{src: src, tools: make(map[string]bool)}
-	tool, arg, hasArg := strings.Cut(src, ":")
-	var err error
-	if p.tool, err = match.CompileOp(tool); err != nil {
-		return p, err
-	}
-	for name, op := range call.HostTools() {
-		if p.tool.Match(name) {
-			p.tools[op] = true
-		}
-	}
-	if p.hasArg = hasArg; hasArg {
-		if p.arg, err = match.CompileOp(arg); err != nil {
-			return p, err
-		}
-		p.literal = arg
-		if i := strings.IndexAny(arg, "*?"); i >= 0 {
-			p.literal = arg[:i]
-		}
-	}
-	for op := range p.tools {
-		p.about = append(p.about, abouts[op]...)
-	}
-	return p, nil
-}
-
-// named says whether the call is one of the pattern's tool.
-func (p *pattern) named(c *call.Call) bool { return p.tools[c.Operation] || p.tool.Match(c.Operation) }
-
-// objects says how well the pattern fits something that the call does.
-func (p *pattern) objects(c *call.Call, f *facts.Facts) fit {
-	named := p.named(c)
-	if named && (!p.hasArg || p.arg.String() == "*") {
-		return fits
-	}
-	if !p.hasArg {
-		return misses
-	}
-	best := misses
-	if p.tools[call.OpShell] {
-		best = p.command(f)
-	}
-	for i := range f.Needs {
-		if p.covers(f.Needs[i].Capability) {
-			best = max(best, p.need(&f.Needs[i], f.Workspace))
-		}
-	}
-	if named && best == misses && len(p.about) == 0 && !p.tools[call.OpShell] {
-		return mayFit // a tool whose arguments the gate does not understand
-	}
-	return best
-}
-
-func (p *pattern) covers(c call.Capability) bool {
-	for _, a := range p.about {
-		if a == c {
-			return true
-		}
-	}
-	return false
-}
-
-// command looks for the simple command that the pattern fits best.
-func (p *pattern) command(f *facts.Facts) fit {
-	best := misses
-	for i, raw := range f.Commands {
-		s := facts.Simple{Text: raw, Whole: true}
-		if i < len(f.Simple) {
-			s = f.Simple[i]
-		}
-		switch {
-		case p.arg.Match(raw), p.arg.Match(s.Text), s.Sub != "" && p.arg.Match(s.Sub):
-			return fits
-		case !s.Whole && (strings.HasPrefix(p.literal, s.Text) || strings.HasPrefix(s.Text, p.literal)):
-			best = mayFit
-		}
-	}
-	return best
-}
-
-// need holds the pattern against a path or host.
-func (p *pattern) need(n *call.Need, workspace string) fit {
-	if n.Scope == "" {
-		return mayFit
-	}
-	scope, tree := strings.CutSuffix(n.Scope, "/**")
-	for _, text := range spellings(scope, workspace) {
-		if p.arg.Match(text) || tree && p.arg.Match(text+"/") {
-			return fits
-		}
-		if tree && strings.HasPrefix(p.literal, text+"/") {
-			return mayFit // something below may be meant
-		}
-	}
-	return misses
-}
-
-// spellings are the ways in which an author may have written a path or host.
-func spellings(scope, workspace string) []string {
-	out := []string{scope}
-	if rel, ok := strings.CutPrefix(scope, "./"); ok {
-		out = append(out, rel)
-		if workspace != "" {
-			out = append(out, path.Join(workspace, rel))
-		}
-		return out
-	}
-	if host, _, ok := strings.Cut(scope, ":"); ok && !strings.HasPrefix(scope, "/") {
-		out = append(out, host, "https://"+host, "https://"+host+"/", "http://"+host, "http://"+host+"/")
-	}
-	return out
-}
-
-// allows says whether the pattern holds one simple command, path or host.
-func allows(list []pattern, ok func(*pattern) bool) bool {
-	for i := range list {
-		if ok(&list[i]) {
-			return true
-		}
-	}
-	return false
-}
-
-// admits says whether the patterns together hold everything that the call
-// does: a call of one of their tools, each of its simple commands, and each
-// path or host that its tool is about.
-func admits(list []pattern, c *call.Call, f *facts.Facts) bool {
-	if !allows(list, func(p *pattern) bool { return p.named(c) }) {
-		return false
-	}
-	if allows(list, func(p *pattern) bool { return p.named(c) && (!p.hasArg || p.arg.String() == "*") }) {
-		return true
-	}
-	if c.Operation == call.OpShell {
-		if len(f.Simple) == 0 {
-			return false
-		}
-		for i := range f.Simple {
-			s := &f.Simple[i]
-			if !s.Whole || !allows(list, func(p *pattern) bool { return p.tools[call.OpShell] && p.hasArg && p.arg.Match(s.Text) }) {
-				return false
-			}
-		}
-		return true
-	}
-	some := false
-	for i := range f.Needs {
-		n := &f.Needs[i]
-		held := allows(list, func(p *pattern) bool { return p.named(c) && p.covers(n.Capability) && p.need(n, f.Workspace) == fits })
-		if !held {
-			return false
-		}
-		some = true
-	}
-	return some
+	// quiet elements object by patterns alone.
+	quiet bool
 }
 
 // compileExternal compiles what elements say about external calls. A pattern
 // that does not compile quarantines its element.
 func (s *Set) compileExternal(elements []Element) {
+	var objects []pattern
 	for i := range elements {
 		e := &elements[i]
 		if e.External.empty() && e.Quarantine == "" {
@@ -251,7 +59,9 @@ func (s *Set) compileExternal(elements []Element) {
 				*l.to = append(*l.to, p)
 			}
 		}
+		x.quiet = e.Quarantine == "" && len(x.only)+len(e.External.Require) == 0
 		s.externs = append(s.externs, x)
+		objects = append(append(objects, x.deny...), x.confirm...)
 		if len(x.allow) > 0 {
 			s.lists = append(s.lists, e.ID())
 		}
@@ -259,6 +69,7 @@ func (s *Set) compileExternal(elements []Element) {
 			s.allowed = append(s.allowed, x.allow...)
 		}
 	}
+	s.index = newIndex(objects)
 }
 
 // External answers what the active elements say about an external call. It
@@ -267,8 +78,11 @@ func (s *Set) External(c *call.Call, f *facts.Facts, reads bool) (votes []call.V
 	if s == nil || len(s.externs) == 0 {
 		return nil
 	}
+	hit := s.index.hit(c, f)
 	for i := range s.externs {
-		votes = s.externs[i].objections(votes, c, f, reads)
+		if x := &s.externs[i]; hit || !x.quiet {
+			votes = x.objections(votes, c, f, reads)
+		}
 	}
 	if rule, ok := s.outsideLists(c, f); ok && !reads {
 		votes = append(votes, rule)

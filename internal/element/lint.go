@@ -209,12 +209,11 @@ func (l *linter) patterns(key string, n *yaml.Node) []string {
 			l.problem(at, true, "%s: a pattern is longer than %d bytes", key, maxExternal)
 		case err != nil || strings.TrimSpace(src) != src:
 			l.problem(at, true, "%s: %q is not a pattern: write \"Tool:glob\", without blanks around it", key, src)
+		case !colon && strings.ContainsAny(src, " /"):
+			l.problem(at, true, "%s: %q names no tool; did you mean %q?", key, src, "Bash:"+src)
 		case strings.ContainsAny(tool, "*?") || slices.Contains(tools, tool) || strings.HasPrefix(tool, "mcp_"):
 		default:
-			near, slip := match.Nearest(tool, tools)
-			if !slip && !colon && strings.ContainsAny(src, " /") {
-				l.problem(at, true, "%s: %q names no tool; did you mean %q?", key, src, "Bash:"+src)
-			} else if slip {
+			if near, slip := match.Nearest(tool, tools); slip {
 				l.problem(at, true, "%s: no tool is called %q; did you mean %q?", key, tool, near)
 			} else {
 				l.problem(at, false, "%s: the gate knows no tool %q; the pattern matches only a tool of that very name", key, tool)

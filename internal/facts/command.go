@@ -39,6 +39,7 @@ func (x *extractor) command(strs []String) {
 	f.Class, f.Irreversible = a.Class.String(), a.Irreversible()
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.
+	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
 	x.confine(a, where)
 	for i := range a.Commands {

@@ -51,6 +51,9 @@ type Facts struct {
 	Commands []string
 	// Simple is what each of them comes to once the shell has read it.
 	Simple []Simple
+	// Partial says that not all of the command could be read: it is too long,
+	// or does not parse.
+	Partial bool
 	// Risk runs from 0 to 100, with what it rests on.
 	Risk         int
 	RiskEvidence []call.Evidence

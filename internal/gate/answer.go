@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -27,17 +28,32 @@ func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {
 	}
 	return &Answer{
 		CallID: c.ID, Verdict: Denied, Decision: d, Final: final,
-		Message: fmt.Sprintf("Denied: %s. Level %s, because %s. %s", describe(c), call.Deny, reason, next),
+		Message: fmt.Sprintf("Denied: %s. Level %s, because %s%s. %s", describe(c), call.Deny, reason, rules(&d), next),
 	}
 }
 
 func pending(c *call.Call, d call.Decision, s RequestState) *Answer {
 	return &Answer{
 		CallID: c.ID, Verdict: Pending, Decision: d, Request: s.ID, Expires: s.Expires,
-		Message: fmt.Sprintf("Pending: %s needs a person's approval. Level %s, because %s. Request %s waits until %s. "+
+		Message: fmt.Sprintf("Pending: %s needs a person's approval. Level %s, because %s%s. Request %s waits until %s. "+
 			"Tell the person you work for that it waits; repeating the identical call picks up the answer.",
-			describe(c), d.Level, d.Why(), s.ID, s.Expires.UTC().Format(time.RFC3339)),
+			describe(c), d.Level, d.Why(), rules(&d), s.ID, s.Expires.UTC().Format(time.RFC3339)),
 	}
+}
+
+// rules names the elements' rules that made the level. Where a policy file is
+// stays out of what agents read.
+func rules(d *call.Decision) string {
+	var out []string
+	for v := range d.Votes() {
+		if v.Stage == call.StageElement && v.Level == d.Level && strings.Contains(v.Source, "/") && len(out) < 5 {
+			out = append(out, v.Source+", "+v.Rule)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(out, "; ") + ")"
 }
 
 // hostAsks is shown to the person at the host, as the reason of its question.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -61,6 +62,9 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Ask has a person asked whatever the policy says: whoever calls may ask
+	// for more than the policy does.
+	Ask bool
 	// Plan says that the host is in a mode in which nothing may be changed.
 	Plan bool
 	// HostAsk lets the host ask the person at it where the gate can reach
@@ -84,7 +88,10 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 		return &Answer{Message: "Denied: " + err.Error() + ". Correct the call and send it again.", Final: true}
 	}
 	c.ID = g.opts.NewID()
-	ans := g.attempt(ctx, &sub)
+	ans, edited := g.attempt(ctx, &sub)
+	if edited != nil {
+		ans = g.replaced(ctx, &sub, ans, edited)
+	}
 	if ans.Verdict == Pending && g.waits(&sub) {
 		ans = g.await(ctx, &sub, ans)
 	}
@@ -105,17 +112,22 @@ func (g *Gate) waits(sub *Submission) bool {
 
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
-func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
+func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edited *RequestState) {
 	snap, head := g.opts.Policy(sub.Call)
 	in, change, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
 	if err != nil {
-		return g.broken(sub.Call, call.Decision{}, err)
+		return g.broken(sub.Call, call.Decision{}, err), nil
 	}
 	in.Plan = sub.Plan
+	if sub.Ask {
+		in.Violations = append(slices.Clone(in.Violations), policy.Violation{
+			Tool: sub.Call.Operation, Rule: "requiresApproval", Level: call.ConfirmSingleUse, Reason: "the tool has a person asked before every call",
+		})
+	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
 	t.decide()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
-		t.answer, t.filed = nil, nil // the transaction may run more than once
+		t.answer, t.filed, t.edited = nil, nil, nil // the transaction may run more than once
 		now, err := tx.Standing(sub.Call)
 		if err != nil {
 			return err
@@ -132,12 +144,37 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) *Answer {
 		return t.rule(tx)
 	})
 	if err != nil {
-		return g.broken(sub.Call, t.decision, err)
+		return g.broken(sub.Call, t.decision, err), nil
 	}
 	if t.filed != nil {
 		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
-	return t.answer
+	return t.answer, t.edited
+}
+
+// replaced goes on with the call that a person put in place of the one
+// submitted: if it is approved it runs the way of its own, on which the
+// approval is used; else the answer is about its request.
+func (g *Gate) replaced(ctx context.Context, sub *Submission, ans *Answer, edited *RequestState) *Answer {
+	if edited.Call == nil {
+		return ans
+	}
+	*sub = Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: edited.ID}
+	if edited.State != "approved" {
+		return ans
+	}
+	return g.runEdited(ctx, sub)
+}
+
+// runEdited takes an approved edit to its verdict. The agent has other
+// arguments than those that may run, and is told which.
+func (g *Gate) runEdited(ctx context.Context, sub *Submission) *Answer {
+	next, _ := g.attempt(ctx, sub)
+	if next.Verdict == Allowed {
+		next.Edited = sub.Call
+		next.Message += " A person changed the arguments: run it with edited_args, not with yours."
+	}
+	return next
 }
 
 // describe finds out what a decision rests on.
@@ -279,13 +316,10 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 		switch state.State {
 		case "pending":
 		case "approved":
-			next := g.attempt(ctx, sub)
-			if next.Verdict == Pending && next.Request == id {
-				return next // approved, but spent by an identical call
+			if sub.EditOf != "" {
+				return g.runEdited(ctx, sub)
 			}
-			if sub.EditOf != "" && next.Verdict == Allowed {
-				next.Edited = sub.Call
-			}
+			next, _ := g.attempt(ctx, sub)
 			return next
 		case "edited":
 			edited, err := g.opts.State.Request(ctx, state.EditedTo)

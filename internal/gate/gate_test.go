@@ -89,6 +89,9 @@ func (t tx) Consume(string) error { return t.s.step("consume") }
 func (t tx) File(*gate.Request) (gate.RequestState, error) {
 	return gate.RequestState{ID: "r_1", State: "pending", Expires: time.Unix(1, 0)}, t.s.step("file")
 }
+func (t tx) Edited(call.Principal, *call.Decision) (*gate.RequestState, error) {
+	return nil, t.s.step("edited")
+}
 func (t tx) Withdraw(string) error                   { return t.s.step("withdraw") }
 func (t tx) Open(*call.Call, []call.Guarantee) error { return t.s.step("open") }
 func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {
@@ -138,7 +141,7 @@ func TestOrder(t *testing.T) {
 		verdict         gate.Verdict
 	}{
 		{"allowed", "list_elements", false, "read begin standing open append commit", gate.Allowed},
-		{"asked", "create_element", false, "read begin standing grants file append commit notice", gate.Pending},
+		{"asked", "create_element", false, "read begin standing grants edited file append commit notice", gate.Pending},
 		{"granted", "create_element", true, "read begin standing grants consume open append commit", gate.Allowed},
 		{"denied", "no_such_operation", false, "read begin standing append commit", gate.Denied},
 	}

@@ -57,6 +57,10 @@ type Tx interface {
 	Grants(p call.Principal) ([]grant.Grant, error)
 	// Consume spends a single-use grant, or counts a use of a session grant.
 	Consume(grantID string) error
+	// Edited returns the request of the call that a person put in place of
+	// this very one, while it waits or its approval has not been used; nil if
+	// nobody did.
+	Edited(p call.Principal, d *call.Decision) (*RequestState, error)
 	// File puts a request before a person, or joins the identical one that
 	// already waits.
 	File(r *Request) (RequestState, error)

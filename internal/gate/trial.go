@@ -23,6 +23,7 @@ type trial struct {
 
 	answer *Answer
 	filed  *Request
+	edited *RequestState // the request of the call that a person made of this one
 }
 
 // decide decides the call and describes it for the log.
@@ -55,10 +56,8 @@ func (t *trial) rule(tx Tx) error {
 	switch {
 	case len(open) > 0 && t.sub.given != nil:
 		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
-	case len(open) > 0 && t.hostAsks():
-		return t.leave(tx)
 	case len(open) > 0:
-		return t.file(tx)
+		return t.ask(tx)
 	}
 	for _, g := range used {
 		if t.sub.given != nil && g.ID == t.sub.given.ID {
@@ -120,6 +119,28 @@ func (t *trial) deny(tx Tx, reason string) error {
 	e := t.event(nil)
 	e.Verdict.Reason = reason
 	return tx.Append(e)
+}
+
+// ask puts a call that grants do not cover before a person, unless one has
+// put another call in its place, or the host asks by itself.
+func (t *trial) ask(tx Tx) (err error) {
+	if t.edited, err = tx.Edited(t.sub.Call.Principal, &t.decision); err != nil {
+		return err
+	}
+	switch {
+	case t.edited != nil:
+		return t.replaced(tx)
+	case t.hostAsks():
+		return t.leave(tx)
+	}
+	return t.file(tx)
+}
+
+// replaced answers a call in whose place a person put another: that one waits,
+// or may run.
+func (t *trial) replaced(tx Tx) error {
+	t.answer = pending(t.sub.Call, t.decision, *t.edited)
+	return tx.Append(t.event(nil))
 }
 
 // file puts the call before a person, or denies it where too many wait.

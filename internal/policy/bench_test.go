@@ -3,6 +3,7 @@ package policy_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
@@ -105,6 +106,51 @@ func BenchmarkElements(b *testing.B) {
 			if few := perCall[10]; n > 10 && few > 0 {
 				b.ReportMetric(perCall[n]/few, "ratio-to-10")
 			}
+		})
+	}
+}
+
+// BenchmarkTwentyElements compares a decision with twenty active elements,
+// each with lists and patterns, with one that meets none. The two take turns,
+// so that whatever else the machine does is in both.
+func BenchmarkTwentyElements(b *testing.B) {
+	var elements []element.Element
+	for i := range 20 {
+		elements = append(elements, element.Element{
+			Type: "skill", Name: fmt.Sprintf("s%02d", i),
+			Lists: element.Lists{Allow: []string{"get_*"}, Confirm: []string{"edit_element"}, Deny: []string{"delete_element"}},
+			External: element.External{
+				Deny:    []string{fmt.Sprintf("Bash:rm%d *", i), fmt.Sprintf("Write:/etc/%d/*", i), fmt.Sprintf("Bash:*--force%d*", i)},
+				Confirm: []string{fmt.Sprintf("Bash:git push%d*", i), fmt.Sprintf("Read:/secret/%d*", i)},
+			},
+		})
+	}
+	set, s := element.Compile(elements), policy.Default()
+	for name, in := range autoCalls(b) {
+		b.Run(name, func(b *testing.B) {
+			with := *in
+			with.Elements = set
+			buf := new(policy.Buffer)
+			if d := s.Decide(&with, buf); d.Level != call.AutoApprove {
+				b.Fatalf("%s: %s", d.Level, d.Why())
+			}
+			var none, some time.Duration
+			const turn = 200
+			n := 0
+			for b.Loop() {
+				start := time.Now()
+				for range turn {
+					s.Decide(in, buf)
+				}
+				middle := time.Now()
+				for range turn {
+					s.Decide(&with, buf)
+				}
+				none, some = none+middle.Sub(start), some+time.Since(middle)
+				n += turn
+			}
+			b.ReportMetric(float64(some.Nanoseconds())/float64(n), "ns/decision")
+			b.ReportMetric(float64(some)/float64(none), "ratio-to-none")
 		})
 	}
 }

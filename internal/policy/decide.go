@@ -34,8 +34,8 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
-	// Plan says why only reads go ahead in this session, "" when they all may.
-	Plan string
+	// Plan says that the session was set to read only, as a host's mode does.
+	Plan bool
 }
 
 // Violation is a usage constraint that a call would break.

@@ -52,22 +52,27 @@ func deny(stage call.Stage, source, rule, reason string, evidence ...call.Eviden
 // happens.
 func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 	if in.Switches.Kill != "" {
-		return deny(call.StageSwitch, "kill switch", "on", "the kill switch is on: "+in.Switches.Kill)
+		return deny(call.StageSwitch, "kill switch", "on", saying("the kill switch is on", in.Switches.Kill))
 	}
 	if in.Switches.Danger != "" {
-		return deny(call.StageSwitch, "danger zone", "blocked", "this agent is blocked: "+in.Switches.Danger)
+		return deny(call.StageSwitch, "danger zone", "blocked", saying("this agent is blocked", in.Switches.Danger))
 	}
 	if by := in.Elements.Frozen(); len(by) > 0 && !reads(in) {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
-	if in.Plan && !reads(in) && in.Call.Operation != call.OpNote {
+	if (in.Plan || in.Switches.Plan) && !reads(in) && in.Call.Operation != call.OpNote {
 		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
 	}
-	if in.Switches.Plan != "" && !reads(in) {
-		return deny(call.StageSwitch, "session", "plan", in.Switches.Plan)
-	}
 	return passed(call.StageSwitch, nothing)
+}
+
+// saying puts words before a reason that does not begin with them.
+func saying(words, reason string) string {
+	if strings.HasPrefix(reason, words) {
+		return reason
+	}
+	return words + ": " + reason
 }
 
 // reads says whether a call does nothing beyond reading.

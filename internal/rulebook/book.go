@@ -57,9 +57,11 @@ type Book struct {
 	staged   *edition    // what would loosen, and waits for an approver
 	since    time.Time
 	broken   []string
-	trusted  map[call.Digest]bool
+	trusted  map[trust]bool
 	projects map[string]*project
 	combined map[call.Digest]*policy.Snapshot // of projects inside projects
+	sessions map[string][]byte                // policies of sessions, nil for one that has none
+	refused  string                           // the last project there was no room for
 }
 
 // edition is a set of files with what they compile to.
@@ -81,7 +83,7 @@ type file struct {
 // In a new store the files on disk are taken as they are; if they do not load
 // there is nothing to fall back on, and the gate does not start.
 func Open(ctx context.Context, opts Options) (*Book, error) {
-	b := &Book{opts: opts, trusted: make(map[call.Digest]bool), projects: make(map[string]*project)}
+	b := &Book{opts: opts, trusted: make(map[trust]bool), projects: make(map[string]*project)}
 	if err := b.load(ctx); err != nil {
 		return nil, err
 	}
@@ -207,15 +209,15 @@ func (b *Book) layers(files []file) ([]policy.Layer, error) {
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, policy.Layer{Scope: f.Scope, File: parsed, Trusted: b.isTrusted(parsed.Digest())})
+		layers = append(layers, policy.Layer{Scope: f.Scope, File: parsed, Trusted: b.isTrusted(trust{f.Path, parsed.Digest()})})
 	}
 	return layers, nil
 }
 
-func (b *Book) isTrusted(d call.Digest) bool {
+func (b *Book) isTrusted(t trust) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.trusted[d]
+	return b.trusted[t]
 }
 
 // adopt puts an edition in force, in the store and then here.
@@ -316,6 +318,9 @@ func (b *Book) Status() admin.Policy {
 		if pr.problem != "" {
 			p.Broken = append(p.Broken, path+": "+pr.problem)
 		}
+	}
+	if b.refused != "" {
+		p.Broken = append(p.Broken, b.refused+": "+noRoom)
 	}
 	slices.Sort(p.Broken)
 	return p

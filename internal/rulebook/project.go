@@ -50,7 +50,7 @@ func (b *Book) For(c *call.Call) (*policy.Snapshot, call.Digest) {
 	if len(paths) > 1 {
 		snap = b.combine(force, paths, contents)
 	}
-	return snap, force.snap.Hash
+	return b.inSession(c, force, snap, paths, contents), force.snap.Hash
 }
 
 // effective returns what a project's file says that is in force, and the
@@ -59,7 +59,10 @@ func (b *Book) effective(force *edition, path string) (*policy.Snapshot, []byte)
 	onDisk, err := observe.ReadOwnFile(path, maxFile)
 	b.mu.Lock()
 	snap, adopted := b.project(force, path, onDisk, err)
-	content := b.projects[path].content
+	var content []byte
+	if p := b.projects[path]; p != nil {
+		content = p.content
+	}
 	b.mu.Unlock()
 	if adopted {
 		b.remember(path, onDisk)
@@ -99,6 +102,10 @@ func (b *Book) combine(force *edition, paths []string, contents [][]byte) *polic
 func (b *Book) project(force *edition, path string, content []byte, readErr error) (_ *policy.Snapshot, adopted bool) {
 	p := b.projects[path]
 	if p == nil {
+		if !b.room(len(content)) {
+			b.refuse(path)
+			return nil, false
+		}
 		p = &project{}
 		b.projects[path] = p
 	}
@@ -122,7 +129,7 @@ func (b *Book) project(force *edition, path string, content []byte, readErr erro
 		b.complain(path, p, err.Error())
 		return p.snap, false
 	}
-	if p.snap != nil && len(policy.Loosens(p.snap, snap)) > 0 && !b.trusted[digestOf(path, content)] {
+	if p.snap != nil && len(policy.Loosens(p.snap, snap)) > 0 && !b.trusted[trust{path, digestOf(path, content)}] {
 		b.complain(path, p, "it was changed and would loosen; `gatehouse policy trust "+path+"` accepts it")
 		return p.snap, false
 	}
@@ -130,8 +137,37 @@ func (b *Book) project(force *edition, path string, content []byte, readErr erro
 	return p.snap, true
 }
 
-// compileProject compiles files of projects with the policy outside. The
-// caller holds the lock.
+// What a project's file said stays in force when the file is gone, so every
+// one that was seen is kept, up to these limits. Forgetting the oldest instead
+// would let an agent wash off a policy by making many others.
+const (
+	maxProjects     = 1024
+	maxProjectBytes = 16 << 20
+)
+
+// noRoom is why a project's calls are denied.
+const noRoom = "too many projects have policies of their own, so this one is not read and its calls are denied; " +
+	"`gatehouse policy trust FILE` forgets one that is gone"
+
+// room says whether another project's file can be kept. The caller holds the
+// lock.
+func (b *Book) room(size int) bool {
+	for _, p := range b.projects {
+		size += len(p.content)
+	}
+	return len(b.projects) < maxProjects && size <= maxProjectBytes
+}
+
+// refuse notes that there was no room for a project's file, loudly once.
+func (b *Book) refuse(path string) {
+	if b.refused != path {
+		b.opts.Log.Error("a project's policy is not read", "file", path, "problem", noRoom)
+	}
+	b.refused = path
+}
+
+// compileProject compiles files of projects, and a session's own, with the
+// policy outside. The caller holds the lock.
 func (b *Book) compileProject(force *edition, paths []string, contents [][]byte) (*policy.Snapshot, error) {
 	layers := append([]policy.Layer(nil), force.layers...)
 	for i, path := range paths {
@@ -139,7 +175,11 @@ func (b *Book) compileProject(force *edition, paths []string, contents [][]byte)
 		if err != nil {
 			return nil, err
 		}
-		layers = append(layers, policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[parsed.Digest()]})
+		layer := policy.Layer{Scope: policy.ScopeProject, File: parsed, Trusted: b.trusted[trust{path, parsed.Digest()}]}
+		if path == sessionFile {
+			layer = policy.Layer{Scope: policy.ScopeSession, File: parsed}
+		}
+		layers = append(layers, layer)
 	}
 	return policy.Compile(layers, b.opts.Compile)
 }
@@ -176,6 +216,7 @@ func (b *Book) remember(path string, content []byte) {
 // TrustProject takes a project's file as it is on disk now: it may loosen, or
 // be gone. It runs inside an approver's transaction.
 func (b *Book) TrustProject(tx *store.Tx, path, by string) (call.Digest, error) {
+	path = filepath.Join(observe.RealDir(filepath.Dir(path)), filepath.Base(path)) // as calls name it
 	content, err := observe.ReadOwnFile(path, maxFile)
 	if errors.Is(err, os.ErrNotExist) {
 		_, err := tx.Exec(`DELETE FROM policy_files WHERE scope = $1`, projectScope+path)
@@ -189,7 +230,7 @@ func (b *Book) TrustProject(tx *store.Tx, path, by string) (call.Digest, error) 
 	if err != nil {
 		return call.Digest{}, err
 	}
-	return parsed.Digest(), b.trust(tx, parsed.Digest(), path, by)
+	return parsed.Digest(), b.writeTrust(tx, trust{path, parsed.Digest()}, by)
 }
 
 // projectFiles lists the policy files of the projects that a directory is in,

@@ -1,6 +1,7 @@
 package rulebook_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,5 +180,56 @@ func TestNoProject(t *testing.T) {
 		if snap != b.Current() || head != l.head() {
 			t.Errorf("%q: another policy than the one in force", dir)
 		}
+	}
+}
+
+// TestTrustIsInOnePlace: what was trusted in one project loosens nothing in
+// another that has the same text; an agent could have copied it there.
+func TestTrustIsInOnePlace(t *testing.T) {
+	t.Parallel()
+	l, b := started(t, mine)
+	for _, name := range []string{"a", "b"} {
+		l.write(l.project(name), loose)
+	}
+	l.trust(b, l.project("a"))
+	for _, b := range []*rulebook.Book{b, l.open()} {
+		l.inProject(b, "a", 100)
+		l.inProject(b, "b", 30)
+	}
+	l.trust(b, l.project("b"))
+	l.inProject(b, "b", 100)
+}
+
+// TestProjectsAreBounded: an agent that makes projects without end fills
+// neither memory nor store, and does not wash off what an earlier one said.
+// What there is no room for denies.
+func TestProjectsAreBounded(t *testing.T) {
+	t.Parallel()
+	l, b := started(t, mine)
+	l.write(l.project("first"), strict)
+	l.inProject(b, "first", 10)
+	big := strict + strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 1000) // about a megabyte
+	denied := ""
+	for n := range 20 {
+		name := fmt.Sprintf("p%d", n)
+		l.write(l.project(name), big)
+		if snap, _ := b.For(&call.Call{Dir: filepath.Dir(l.project(name))}); snap == nil {
+			denied = l.project(name)
+			break
+		}
+	}
+	if denied == "" {
+		t.Fatal("20 MB of policies were kept")
+	}
+	if got := strings.Join(b.Status().Broken, "\n"); !strings.Contains(got, denied) || !strings.Contains(got, "too many projects") {
+		t.Errorf("the status says %q", got)
+	}
+	l.remove(l.project("first"))
+	l.inProject(b, "first", 10)
+	// Whoever looks after them makes room.
+	l.remove(l.project("p0"))
+	l.trust(b, l.project("p0"))
+	if snap, _ := b.For(&call.Call{Dir: filepath.Dir(denied)}); snap == nil {
+		t.Error("no room after one was forgotten")
 	}
 }

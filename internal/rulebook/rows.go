@@ -18,7 +18,7 @@ import (
 func (b *Book) load(ctx context.Context) error {
 	var files []file
 	var head session.Head
-	trusted, projects := make(map[call.Digest]bool), make(map[string]*project)
+	trusted, projects := make(map[trust]bool), make(map[string]*project)
 	err := b.opts.Store.Read(ctx, func(tx *store.Tx) (err error) {
 		if head, err = b.opts.Sessions.PolicyHead(tx, Scope); errors.Is(err, session.ErrNotFound) {
 			return b.isNew(tx)
@@ -115,15 +115,24 @@ func (b *Book) readFiles(tx *store.Tx, scope string) ([]file, error) {
 	return files, json.Unmarshal(content, &files)
 }
 
-// trust lets a project's file with this digest loosen.
-func (b *Book) trust(tx *store.Tx, digest call.Digest, path, by string) error {
+// trust is an approver's word for one text at one path.
+type trust struct {
+	path   string
+	digest call.Digest
+}
+
+func (b *Book) trustRow(t trust) *keyring.Row {
+	return b.opts.Keys.Row("trust").Text(t.path).Bytes(t.digest[:])
+}
+
+// writeTrust lets a project's file loosen, as it is and where it is.
+func (b *Book) writeTrust(tx *store.Tx, t trust, by string) error {
 	now, err := tx.Now()
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO policy_trust (digest, path, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (digest) DO NOTHING`,
-		digest[:], path, by, keyring.Micros(now), b.opts.Keys.Row("trust").Bytes(digest[:]).Sum())
+	_, err = tx.Exec(`INSERT INTO policy_trust (path, digest, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5)
+		ON CONFLICT (path, digest) DO NOTHING`, t.path, t.digest[:], by, keyring.Micros(now), b.trustRow(t).Sum())
 	store.Notify(tx, Scope, "trust")
 	return err
 }
@@ -158,21 +167,22 @@ func (b *Book) readProjects(tx *store.Tx, projects map[string]*project) error {
 	return nil
 }
 
-func (b *Book) readTrust(tx *store.Tx, trusted map[call.Digest]bool) error {
-	rows, err := tx.Query(`SELECT digest, mac FROM policy_trust`)
+func (b *Book) readTrust(tx *store.Tx, trusted map[trust]bool) error {
+	rows, err := tx.Query(`SELECT path, digest, mac FROM policy_trust`)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		var t trust
 		var digest, mac []byte
-		if err := rows.Scan(&digest, &mac); err != nil {
+		if err := rows.Scan(&t.path, &digest, &mac); err != nil {
 			return err
 		}
-		if !b.opts.Keys.Row("trust").Bytes(digest).Is(mac) {
+		if len(digest) != copy(t.digest[:], digest) || !b.trustRow(t).Is(mac) {
 			return fmt.Errorf("a trusted digest: %w", session.ErrForged)
 		}
-		trusted[call.Digest(digest)] = true
+		trusted[t] = true
 	}
 	return rows.Err()
 }

@@ -195,7 +195,7 @@ func (g *Registry) judgeSwitches(st *Standing, k *Switches, mac []byte, blocks [
 	case k.Kill:
 		st.Kill, st.Why = true, "the kill switch is on: "+k.Reason
 	case i >= 0:
-		st.Danger, st.Why = true, "the agent is blocked: "+blocks[i].Reason
+		st.Danger, st.Why = true, "this agent is blocked: "+blocks[i].Reason
 	case !hmac.Equal(g.blockList(blocks), k.blocks):
 		st.Danger, st.Why = true, "the list of blocked agents was edited in the database"
 	}

@@ -59,7 +59,7 @@ func (d *postgresDialect) connectors() (write, read driver.Connector, err error)
 // beginWrite asks for READ COMMITTED by name: nodes serialise on the rows they lock (Tx.ForUpdate), and a statement
 // that waited for a lock must see what the other node committed, which a snapshot from before would not.
 func (d *postgresDialect) beginWrite() string {
-	return "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+	return "BEGIN ISOLATION LEVEL READ COMMITTED"
 }
 
 func (d *postgresDialect) beginRead() string {

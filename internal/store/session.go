@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 )
 
@@ -93,6 +94,16 @@ func (se *session) close() error {
 	return errors.Join(errs...)
 }
 
+// discard ends a session that is in an unknown state. Its connection is closed and not lent again: it may still hold a
+// transaction, and with it locks that everyone else waits for.
+func (se *session) discard() {
+	for _, st := range se.stmts {
+		_ = st.Close() // before its connection, and it is being thrown away because it is broken
+	}
+	_ = se.conn.Raw(func(any) error { return driver.ErrBadConn }) // what the pool takes for broken it closes
+	_ = se.conn.Close()
+}
+
 // readers lends sessions to reads, at most as many as it has slots.
 type readers struct {
 	db      *sql.DB
@@ -156,7 +167,7 @@ func (r *readers) end(se *session) {
 }
 
 func (r *readers) discard(se *session) {
-	_ = se.close() // it is being thrown away because it is broken
+	se.discard()
 	<-r.slots
 }
 

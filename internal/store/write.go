@@ -248,7 +248,7 @@ func (w *writer) abandon() {
 }
 
 func (w *writer) discard() {
-	_ = w.session.close() // it is being thrown away because it is broken
+	w.session.discard()
 	w.session = nil
 }
 

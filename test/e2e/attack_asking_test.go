@@ -291,8 +291,8 @@ func TestAttack18Edits(t *testing.T) {
 	}
 	refused(t, "approving the original", w.answer(asked.Request, "approve", func(r *admin.Request) any { return &api.ApproveRequest{Digest: r.Digest} }), http.StatusConflict)
 	refused(t, "taking an offer of the original for the edit", w.answer(id, "approve", func(r *admin.Request) any { return &api.ApproveRequest{Digest: r.Digest, Offer: 1} }), http.StatusBadRequest)
-	if got := w.want(gate.Pending, tool("Bash", "command", "git push origin main")); got.Request == asked.Request || got.Request == id {
-		t.Error("the original call picked up the edit")
+	if got := w.want(gate.Pending, tool("Bash", "command", "git push origin main")); got.Request != id || got.Edited != nil {
+		t.Errorf("while the edit waits the original call is answered with request %s and %s", got.Request, got.Edited)
 	}
 	// One that would be denied cannot be asked about.
 	asked = w.want(gate.Pending, tool("Bash", "command", "git push origin dev"))

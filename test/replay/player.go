@@ -17,14 +17,15 @@ import (
 // player plays one session: it is the state of a gate, the machine it looks
 // at and the person it asks.
 type player struct {
-	snap   *policy.Snapshot
-	who    call.Principal
-	grants map[string]*grant.Grant
-	order  []string
-	filed  *gate.Request
-	used   []string
-	taint  call.Taint
-	now    time.Time
+	gate.State // what a replay does not need of it
+	snap       *policy.Snapshot
+	who        call.Principal
+	grants     map[string]*grant.Grant
+	order      []string
+	filed      *gate.Request
+	used       []string
+	taint      call.Taint
+	now        time.Time
 }
 
 // outcome is what came of one call.
@@ -124,9 +125,6 @@ func (p *player) Facts(_ context.Context, c *call.Call, _ *policy.Snapshot) (*fa
 	return facts.Extract(c, nil, &facts.Options{Home: "/root"}), nil
 }
 
-// Opener is not used: nothing runs.
-func (p *player) Opener(context.Context, string) (call.Principal, error) { return p.who, nil }
-
 // Standing is what the session took in; no switch is on.
 func (p *player) Standing(context.Context, *call.Call) (gate.Standing, error) {
 	return gate.Standing{Policy: p.snap.Hash, Taint: p.taint}, nil
@@ -138,12 +136,7 @@ func (p *player) Current(ctx context.Context, c *call.Call) (gate.Standing, erro
 }
 
 // Commit runs the function; there is nothing to make durable.
-func (p *player) Commit(_ context.Context, fn func(gate.Tx) error) error { return fn(memory{p}) }
-
-// Request is not used: no call waits.
-func (p *player) Request(context.Context, string) (gate.RequestState, error) {
-	return gate.RequestState{}, gate.ErrNoRequest
-}
+func (p *player) Commit(_ context.Context, fn func(gate.Tx) error) error { return fn(memory{p: p}) }
 
 // Live says that nobody waits for the person, who answers at once.
 func (p *player) Live() bool { return false }
@@ -154,8 +147,12 @@ func (p *player) Filed(*gate.Request, gate.RequestState) {}
 // Changed is not used: no call waits.
 func (p *player) Changed() <-chan struct{} { return nil }
 
-// memory is a transaction on the player.
-type memory struct{ p *player }
+// memory is a transaction on the player. What a replay does not need of a
+// transaction it does not have.
+type memory struct {
+	gate.Tx
+	p *player
+}
 
 func (m memory) Standing(c *call.Call) (gate.Standing, error) { return m.p.Standing(nil, c) } //nolint:staticcheck // no context is looked at
 
@@ -166,6 +163,8 @@ func (m memory) Grants(call.Principal) ([]grant.Grant, error) {
 	}
 	return out, nil
 }
+
+func (m memory) Edited(call.Principal, *call.Decision) (*gate.RequestState, error) { return nil, nil }
 
 func (m memory) Consume(id string) error {
 	g := m.p.grants[id]
@@ -192,11 +191,5 @@ func (m memory) Taint(_ *call.Call, _ string, t call.Taint) error {
 	return nil
 }
 
-func (m memory) Withdraw(string) error                            { return nil }
-func (m memory) Open(*call.Call, []call.Guarantee) error          { return nil }
-func (m memory) Close(string, call.Principal, gate.Outcome) error { return nil }
-func (m memory) Append(...*gate.Event) error                      { return nil }
-
-func (m memory) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {
-	return call.Digest{}, nil, nil
-}
+func (m memory) Open(*call.Call, []call.Guarantee) error { return nil }
+func (m memory) Append(...*gate.Event) error             { return nil }

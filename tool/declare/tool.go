@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -204,4 +205,39 @@ func suggest[T any](name string, among map[string]T) string {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""
+}
+
+// shells are programs that run whatever they are given.
+var shells = []string{"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "env", "xargs", "python", "python3", "node", "perl", "ruby", "pwsh", "cmd"}
+
+// Lint returns what is allowed and still deserves a second look.
+func (s *Set) Lint() []string {
+	var out []string
+	warn := func(t *Tool, format string, args ...any) {
+		out = append(out, fmt.Sprintf("tool %s: %s", t.Name, fmt.Sprintf(format, args...)))
+	}
+	for i := range s.Tools {
+		t := &s.Tools[i]
+		if t.Policy == nil {
+			warn(t, "declares no policy, so nothing is held against it")
+			continue
+		}
+		if t.Policy.Risk == Unknown {
+			warn(t, "its risk is unknown, which ranks above critical")
+		}
+		if t.Policy.Exec.mode == ModeAll {
+			warn(t, "may start any program; list those it needs")
+		}
+		for _, prog := range t.Policy.Exec.items {
+			if slices.Contains(shells, path.Base(prog)) {
+				warn(t, "is a raw shell tool: %s runs whatever it is given; declare the programs themselves, with a command line of their own", prog)
+			}
+		}
+		for _, key := range slices.Sorted(maps.Keys(t.Arguments)) {
+			if t.Arguments[key] == RoleCommand {
+				warn(t, "takes a command line in %s; a process tool with single arguments can be judged better", key)
+			}
+		}
+	}
+	return out
 }

@@ -330,8 +330,8 @@ func (g *graph) foreign(fn *ssa.Function) bool {
 // function, as far as the constraint lets that function call them.
 func (g *graph) typeArguments(fn, callee *ssa.Function) {
 	origin := callee.Origin()
-	if origin == nil || isGate(origin.Object()) {
-		return
+	if origin == nil || origin.Object() == nil || isGate(origin.Object()) {
+		return // a literal inside an instance has no object; the function around it was charged
 	}
 	sig, ok := origin.Object().Type().(*types.Signature)
 	if !ok {

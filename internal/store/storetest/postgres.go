@@ -189,6 +189,21 @@ func (c *Cluster) start() error {
 // Kill ends the server at once, as a crash would. Its data stay for Start.
 func (c *Cluster) Kill() { c.stop("keep\n") }
 
+// ReadOnly starts the server anew as a standby that follows nobody, which takes no writes, or as itself again.
+func (c *Cluster) ReadOnly(t testing.TB, on bool) {
+	t.Helper()
+	c.Kill()
+	signal := filepath.Join(c.data(), "standby.signal")
+	err := os.Remove(signal)
+	if on {
+		err = os.WriteFile(signal, nil, 0o644)
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	c.Start(t)
+}
+
 // stop tells the guard to end the server, and to remove its data unless it is told to keep them.
 func (c *Cluster) stop(word string) {
 	if c.hold == nil {
@@ -208,6 +223,14 @@ func (c *Cluster) DSN(database string) string {
 	u := url.URL{Scheme: "postgres", User: url.User(superuser), Path: "/" + database}
 	u.RawQuery = url.Values{"host": {c.dir}}.Encode()
 	return u.String()
+}
+
+// Exec runs a statement as the superuser.
+func (c *Cluster) Exec(t testing.TB, statement string) {
+	t.Helper()
+	if err := c.exec(statement); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (c *Cluster) exec(statement string) error {
