@@ -49,7 +49,10 @@ type lastKey struct{ agent, session string }
 // Current reads where the principal stands from the database.
 func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
 	err = s.store.Read(ctx, func(t *store.Tx) error {
-		out, err = (&tx{Tx: t, s: s}).Standing(c)
+		now := &tx{Tx: t, s: s}
+		if out, err = now.Standing(c); err == nil {
+			out.Taint, err = now.Taints(c)
+		}
 		return err
 	})
 	return out, admin.PublicError(err)
@@ -169,11 +172,13 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	if st.SessionEnded {
 		out.Ended = "open a new one"
 	}
-	if out.Taint, err = t.s.sessions.Taints(t.Tx, c.Principal.Agent, c.Dir); err != nil {
-		return gate.Standing{}, err
-	}
 	t.s.remember(c.Principal, out)
 	return out, nil
+}
+
+// Taints reads what the principal, or anyone in the workspace, took in.
+func (t *tx) Taints(c *call.Call) (call.Taint, error) {
+	return t.s.sessions.Taints(t.Tx, c.Principal.Agent, c.Dir)
 }
 
 // Taint notes what a call that starts takes in.

@@ -134,6 +134,11 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		}
 		// What was read before the transaction may be out of date: a switch
 		// was thrown, an element activated. Then it is decided again.
+		if sends(in.Facts) {
+			if now.Taint, err = tx.Taints(sub.Call); err != nil {
+				return err
+			}
+		}
 		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint {
 			in.Switches, in.Elements, in.Taint = now.Switches, now.Elements, now.Taint
 			t.decide()
@@ -175,6 +180,11 @@ func (g *Gate) runEdited(ctx context.Context, sub *Submission) *Answer {
 		next.Message += " A person changed the arguments: run it with edited_args, not with yours."
 	}
 	return next
+}
+
+// sends says whether a call reaches another machine: taint matters to no other.
+func sends(f *facts.Facts) bool {
+	return slices.ContainsFunc(f.Needs, func(n call.Need) bool { return n.Capability == call.NetEgress })
 }
 
 // describe finds out what a decision rests on.

@@ -186,6 +186,8 @@ func (m memory) File(r *gate.Request) (gate.RequestState, error) {
 	return gate.RequestState{ID: "r", State: "pending"}, nil
 }
 
+func (m memory) Taints(*call.Call) (call.Taint, error) { return m.p.taint, nil }
+
 func (m memory) Taint(_ *call.Call, _ string, t call.Taint) error {
 	m.p.taint |= t
 	return nil
