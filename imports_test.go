@@ -47,10 +47,10 @@ var order = [][]string{
 	{"internal/autonomy"},
 
 	// Effects: what looks at the machine or runs something on it.
-	{"internal/launch", "sandbox/egress"},
+	{"internal/launch", "sandbox/egress", "internal/gitobj"},
 	{"sandbox"},
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
-	{"internal/observe", "internal/library"},
+	{"internal/observe", "internal/library", "internal/restore"},
 	{"internal/activation"}, // what is in force, against what is on disk
 	{"internal/aql", "internal/dispatch"},
 
@@ -66,7 +66,7 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client", "internal/canary"},
+	{"internal/client", "internal/canary", "internal/connect", "internal/install"},
 	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
 	{"tool/serve", "tool/standard", "tool/tooltest"},
 	{"examples/internal/program"},

@@ -60,10 +60,10 @@ var owners = map[string][]string{
 	"go.opentelemetry.io/otel/sdk":                                    {"internal/daemon"},
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp": {"internal/daemon"},
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp":   {"internal/daemon", "internal/api"},
-	// Unified diffs of what a confined run changed.
-	"github.com/rogpeppe/go-internal": {"sandbox/changes"},
+	// Unified diffs of what a confined run changed, and of what is put back.
+	"github.com/rogpeppe/go-internal": {"sandbox/changes", "internal/restore"},
 	// The system itself.
-	"golang.org/x/sys":  {"internal/store", "internal/launch", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
+	"golang.org/x/sys":  {"internal/autonomy", "internal/store", "internal/launch", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
 	"golang.org/x/sync": {"internal/daemon", "internal/dispatch", "internal/mcp"},
 }
 

@@ -52,7 +52,36 @@ var figures = []figure{
 	},
 	{
 		name: "content: twice the text, the worst kind", pkg: "internal/content",
-		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, none: true,
+		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, bar: 2.2,
+	},
+	{
+		name: "content: plain text, per second of processor time", pkg: "internal/content",
+		value: metric{"BenchmarkScan/plain", "MB/cpu-s"}, bar: 100, atLeast: true,
+	},
+	{
+		name: "content: mixed scripts against plain text", pkg: "internal/content",
+		value: metric{"BenchmarkScan/mixed", "MB/cpu-s"}, ratio: metric{"BenchmarkScan/mixed", "speed/plain"},
+		bar: 0.2, atLeast: true,
+	},
+	{
+		name: "content: honest texts of other scripts against plain text", pkg: "internal/content",
+		value: metric{"BenchmarkScan/corpus-mixed", "MB/cpu-s"}, ratio: metric{"BenchmarkScan/corpus-mixed", "speed/plain"},
+		bar: 0.2, atLeast: true,
+	},
+	{
+		name: "content: base64 against plain text", pkg: "internal/content",
+		value: metric{"BenchmarkScan/base64", "MB/cpu-s"}, ratio: metric{"BenchmarkScan/base64", "speed/plain"},
+		bar: 0.2, atLeast: true,
+	},
+	{
+		name: "content: percent-encoding against plain text", pkg: "internal/content",
+		value: metric{"BenchmarkScan/url", "MB/cpu-s"}, ratio: metric{"BenchmarkScan/url", "speed/plain"},
+		bar: 0.2, atLeast: true,
+	},
+	{
+		name: "content: escapes against plain text", pkg: "internal/content",
+		value: metric{"BenchmarkScan/escape", "MB/cpu-s"}, ratio: metric{"BenchmarkScan/escape", "speed/plain"},
+		bar: 0.2, atLeast: true,
 	},
 	{
 		name: "tools: the argument gate, ten paths, in µs", pkg: "internal/argument",
@@ -103,6 +132,11 @@ var figures = []figure{
 		name:  "daemon: resident memory, idle",
 		value: metric{"daemon/idle", "MiB"},
 		bar:   60,
+	},
+	{
+		name: "hook: start to answer, the gate running, against a program that does nothing", pkg: hookFolder,
+		value: metric{"hook/answer", "ms"}, base: metric{"hook/nothing", "ms"},
+		bar: 3,
 	},
 	{
 		name: "sandbox: a run against bubblewrap by hand", pkg: "sandbox",

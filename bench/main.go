@@ -69,10 +69,14 @@ func measure(ctx context.Context, chosen []figure, benchtime string, stderr io.W
 			continue
 		}
 		var m measured
-		if f.pkg == "" {
+		switch f.pkg {
+		case "":
 			fmt.Fprintln(stderr, "measuring the daemon")
 			m = measureDaemon(ctx)
-		} else {
+		case hookFolder:
+			fmt.Fprintln(stderr, "measuring the hook")
+			m = measureHook(ctx)
+		default:
 			fmt.Fprintln(stderr, "measuring", f.pkg)
 			m = measurePackage(ctx, f.pkg, benches(chosen, f.pkg), benchtime)
 		}

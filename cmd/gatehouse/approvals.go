@@ -28,7 +28,7 @@ func newApprovals(a *app) *cobra.Command {
   gatehouse approvals approve r_2f… --credential-file me.key
   gatehouse approvals deny r_2f… --reason "use the staging database" --credential-file me.key`,
 	})
-	cmd.AddCommand(newApprovalsList(a), newApprovalsShow(a), newApprovalsWatch(a), newApprove(a), newDeny(a), newRespond(a), newEdit(a))
+	cmd.AddCommand(newApprovalsList(a), newApprovalsShow(a), newApprovalsWatch(a), newApprove(a), newDeny(a), newRespond(a), newEdit(a), newRelease(a), newRefuse(a))
 	return cmd
 }
 
@@ -45,18 +45,31 @@ func newApprovalsList(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.json {
-				return printJSON(out(cmd), list)
+			codes, err := challenges(cmd, c)
+			if err != nil {
+				return err
 			}
-			if len(list.Requests) == 0 {
+			if a.json {
+				return printJSON(out(cmd), struct {
+					*api.ApprovalList
+					Challenges []admin.Challenge `json:"challenges,omitzero"`
+				}{list, codes})
+			}
+			if len(list.Requests)+len(codes) == 0 {
 				_, err = fmt.Fprintln(out(cmd), "Nothing waits.")
 				return err
+			}
+			if len(list.Requests) == 0 {
+				return challengeTable(out(cmd), codes)
 			}
 			var rows [][]string
 			for _, r := range list.Requests {
 				rows = append(rows, []string{r.ID, r.State, r.Call.Principal.Agent, r.Call.Operation, oneLine(&r), ago(r.Filed, time.Now())})
 			}
-			return table(out(cmd), "request,state,agent,operation,what,filed", rows)
+			if err := table(out(cmd), "request,state,agent,operation,what,filed", rows); err != nil {
+				return err
+			}
+			return challengeTable(out(cmd), codes)
 		},
 	})
 	cmd.Flags().BoolVar(&all, "all", false, "also those that were answered")
@@ -102,7 +115,16 @@ func newApprovalsShow(a *app) *cobra.Command {
 			if a.json {
 				return printJSON(out(cmd), r)
 			}
-			return printRequest(out(cmd), r)
+			if err := printRequest(out(cmd), r); err != nil {
+				return err
+			}
+			codes, err := challenges(cmd, c)
+			for i := range codes {
+				if codes[i].Subject == r.ID {
+					printChallenge(out(cmd), &codes[i])
+				}
+			}
+			return err
 		},
 	})
 }
@@ -133,6 +155,12 @@ func printRequest(w io.Writer, r *admin.Request) error {
 		}
 		for _, u := range f.Uncommitted {
 			field("uncommitted", u)
+		}
+		for _, d := range f.Destroys {
+			field("destroys", d)
+		}
+		for _, n := range f.NotKept {
+			field("not kept", n)
 		}
 	}
 	if len(r.Call.Args) > 0 {
@@ -183,6 +211,17 @@ func newApprovalsWatch(a *app) *cobra.Command {
 					}
 					fmt.Fprintf(out(cmd), "\n%s\n\n", paint(out(cmd), yellow, "gatehouse approvals approve "+r.ID+"   or   deny "+r.ID))
 				}
+				codes, err := challenges(cmd, c)
+				if err != nil {
+					return err
+				}
+				for i := range codes {
+					if code := &codes[i]; !seen[code.ID] {
+						seen[code.ID] = true
+						printChallenge(out(cmd), code)
+						fmt.Fprintf(out(cmd), "\n%s\n\n", paint(out(cmd), yellow, "tell the code to "+match.Visible(code.Agent)+", or   gatehouse approvals release "+code.ID+"   or   refuse "+code.ID))
+					}
+				}
 				return nil
 			})
 		},
@@ -206,22 +245,32 @@ func (a *app) answer(cmd *cobra.Command, id, verb string, in func(*admin.Request
 func newApprove(a *app) *cobra.Command {
 	var offer int
 	var code string
+	var never bool
 	cmd := &cobra.Command{
 		Use: "approve REQUEST", Short: "Approve a request, once or as an offer says", Args: cobra.ExactArgs(1),
 		Example: `  gatehouse approvals approve r_2f… --credential-file me.key
   gatehouse approvals approve r_2f… --offer 1        # for the session, in the scope of offer 1
-  gatehouse approvals approve r_2f… --code 123456    # a pinned call needs a one-time code`,
+  gatehouse approvals approve r_2f… --code 123456    # a pinned call needs a one-time code
+  gatehouse approvals approve r_2f… --never-ask-again  # and propose a rule; "policy accept" puts it in force`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var words string
-			err := a.answer(cmd, args[0], "approve", func(r *admin.Request) any {
+			verb, proposal := "approve", any(nil)
+			rule := &admin.Proposal{}
+			if never {
+				verb, proposal = "never-ask-again", rule
+			}
+			err := a.answer(cmd, args[0], verb, func(r *admin.Request) any {
 				words = "offer " + strconv.Itoa(offer)
 				if offer >= 0 && offer < len(r.Offers) {
 					words = r.Offers[offer].Words
 				}
 				return &api.ApproveRequest{Digest: r.Digest, Offer: offer, Code: code}
-			}, nil)
+			}, proposal)
 			if err != nil {
 				return err
+			}
+			if never {
+				fmt.Fprintf(out(cmd), "Written to %s, and waits for `gatehouse policy accept`:\n%s\n", match.Visible(rule.Path), match.VisibleLines(rule.Text))
 			}
 			_, err = fmt.Fprintf(out(cmd), "%s %s: %s\n", paint(out(cmd), green, "Approved"), args[0], match.Visible(words))
 			return err
@@ -229,6 +278,7 @@ func newApprove(a *app) *cobra.Command {
 	}
 	cmd.Flags().IntVar(&offer, "offer", 0, "number of the offer to take; 0 is this call, once")
 	cmd.Flags().StringVar(&code, "code", "", "one-time code, for pinned calls")
+	cmd.Flags().BoolVar(&never, "never-ask-again", false, "also propose a narrow rule that lets the same through; it waits to be accepted")
 	return cmd
 }
 

@@ -22,11 +22,11 @@ import (
 
 func newCheck(a *app) *cobra.Command {
 	in := &api.CallRequest{}
-	var args, policyFile, endpoint string
+	var args, policyFile, endpoint, plan string
 	var lines, dry, shell bool
 	sh := &shellCheck{app: a}
 	cmd := a.withJSON(&cobra.Command{
-		Use:   "check {--op NAME [--args JSON] | --shell COMMAND}",
+		Use:   "check {--op NAME [--args JSON] | --shell COMMAND | --plan FILE}",
 		Short: "Show how a call would be decided, with every vote; nothing runs",
 		Long: `Shows how a call would be decided and why. With a running gate its policy and state
 count; without one it is a dry run on the policy files alone.
@@ -39,7 +39,8 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
   gatehouse check --jsonl < calls.jsonl                   # or: gatehouse check --jsonl calls.jsonl
   gatehouse check --shell 'git log --output=/etc/x'       # by its words alone
   gatehouse check --shell 'make test' --cwd .             # on this machine, in this directory
-  gatehouse check --shell --jsonl < commands.jsonl        # {"cmd": …} per line`,
+  gatehouse check --shell --jsonl < commands.jsonl        # {"cmd": …} per line
+  gatehouse check --plan plan.json                        # a composite tool's calls, as a whole`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, words []string) error {
 			if shell {
@@ -54,6 +55,9 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 				return usageError{fmt.Errorf("%q is not an option: name the operation with --op, or judge a command with --shell", words[0])}
 			}
 			d := &decider{app: a, policyFile: policyFile, dry: dry}
+			if plan != "" {
+				return d.plan(cmd, plan)
+			}
 			if in.Operation == "" {
 				return usageError{errors.New("name the operation with --op, or give calls with --jsonl")}
 			}
@@ -88,6 +92,7 @@ Exit codes: 0 it would be allowed, 10 a person would be asked, 20 it would be de
 	f.StringVar(&endpoint, "endpoint", "", "endpoint that a native operation is called on")
 	f.StringVar(&in.ElementType, "type", "", "element type of a native operation")
 	f.StringVar(&in.Dir, "dir", "", "working directory of the call")
+	f.StringVar(&plan, "plan", "", "file with a composite tool's plan (\"-\" reads standard input)")
 	f.StringVar(&policyFile, "policy", "", "policy file for a dry run")
 	f.BoolVar(&dry, "dry-run", false, "use policy files alone even if a gate is running")
 	f.BoolVar(&shell, "shell", false, "judge a command line; a dry run on policy files")
@@ -155,19 +160,8 @@ func (d *decider) decide(ctx context.Context, in *api.CallRequest) (*api.DecideR
 
 // dryRun decides on policy files alone: no session, no switches, no elements.
 func (d *decider) dryRun(ctx context.Context, in *api.CallRequest) (*api.DecideResponse, error) {
-	if d.snap == nil {
-		var files []string
-		if d.policyFile != "" {
-			files = []string{d.policyFile}
-		}
-		layers, err := d.app.readPolicies(files)
-		if err != nil {
-			return nil, err
-		}
-		if d.snap, err = compile(layers); err != nil {
-			return nil, err
-		}
-		d.home, _ = os.UserHomeDir()
+	if err := d.compile(); err != nil {
+		return nil, err
 	}
 	c, err := api.BuildCall(in, "check", call.Principal{Agent: "check", Session: "dry-run"})
 	if err != nil {
@@ -179,6 +173,24 @@ func (d *decider) dryRun(ctx context.Context, in *api.CallRequest) (*api.DecideR
 	machine := &observe.Machine{Home: d.home}
 	f := machine.Facts(ctx, c, d.snap)
 	return api.NewDecideResponse(d.snap.Decide(&policy.Input{Call: c, Facts: f, Digest: c.Digest()}, nil), f), nil
+}
+
+// compile compiles the policy files, once.
+func (d *decider) compile() error {
+	if d.snap != nil {
+		return nil
+	}
+	var files []string
+	if d.policyFile != "" {
+		files = []string{d.policyFile}
+	}
+	layers, err := d.app.readPolicies(files)
+	if err != nil {
+		return err
+	}
+	d.home, _ = os.UserHomeDir()
+	d.snap, err = compile(layers)
+	return err
 }
 
 // lines decides one call per line. The exit code is that of the strictest.
@@ -222,6 +234,12 @@ func printDecision(w io.Writer, operation string, d *api.DecideResponse) error {
 	fmt.Fprintf(w, "because %s\n", match.Visible(d.Why))
 	if d.Words != "" {
 		fmt.Fprintf(w, "it %s\n", match.Visible(d.Words))
+	}
+	for _, u := range d.Uncommitted {
+		fmt.Fprintf(w, "touches %s\n", match.Visible(u))
+	}
+	for _, u := range d.Destroys {
+		fmt.Fprintf(w, "destroys %s\n", match.Visible(u))
 	}
 	var rows [][]string
 	for _, v := range d.Votes {

@@ -88,7 +88,7 @@ func connectPlace(project, _, machine bool, root string) (connect.Place, error) 
 
 // hook is the command line that agents are told to run.
 func (a *app) hook() (*connect.Hook, error) {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
@@ -106,18 +106,29 @@ func (a *app) hook() (*connect.Hook, error) {
 	if small := filepath.Join(filepath.Dir(exe), "gatehouse-hook"); executable(small) {
 		h.Program = []string{small}
 	}
-	if info, err := os.Stat(p.Socket()); err == nil {
-		if st, ok := info.Sys().(*syscall.Stat_t); ok {
-			h.Owner = int(st.Uid)
-		}
+	if h.Owner, err = ownerOf(p.Home); err != nil {
+		h.Owner = os.Geteuid() // there is no gate yet; it will be ours
 	}
-	if h.Owner == os.Geteuid() { // the gate is ours to start
+	if p.Home != place.SystemHome && h.Owner == os.Geteuid() { // the gate is ours to start
 		if h.Home, err = os.UserHomeDir(); err != nil {
 			return nil, err
 		}
 		h.Start = exe
 	}
 	return h, nil
+}
+
+// ownerOf is the user whom a directory belongs to.
+func ownerOf(dir string) (int, error) {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return 0, err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0, errors.New("this system has no owners of files")
+	}
+	return int(st.Uid), nil
 }
 
 func executable(path string) bool {
@@ -174,9 +185,4 @@ func trustCodex(ctx context.Context, where connect.Place) string {
 		return fmt.Sprintf("Codex could not be told to trust the hooks (%v); it skips them until you say /hooks there", err)
 	}
 	return fmt.Sprintf("Codex trusts the gate's %d hooks", n)
-}
-
-// listAgents says what is installed here and what of it is connected.
-func (a *app) listAgents(cmd *cobra.Command) error {
-	return errors.New("not yet")
 }

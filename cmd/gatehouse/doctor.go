@@ -19,13 +19,23 @@ type finding struct {
 	State  string `json:"state"` // ok, warn or bad
 	Text   string `json:"text"`
 	Repair string `json:"repair,omitzero"`
+	// Holds says of an agent whether it is held, advisory or not held.
+	Holds string `json:"holds,omitzero"`
 }
 
 func newDoctor(a *app) *cobra.Command {
-	return a.withJSON(&cobra.Command{
+	var readOnly bool
+	cmd := a.withJSON(&cobra.Command{
 		Use: "doctor", Short: "Look at this installation and say what is wrong and how to mend it", Args: cobra.NoArgs,
+		Long: `Looks at the gate, its files and every agent that is installed here, and says what is
+wrong and how to mend it. An agent's CLI is run through one call that the gate denies,
+with a scripted model on this machine in place of its own: what it does counts, not what
+its settings say. Run it where you work, because a directory can have settings of its own.`,
+		Example: `  gatehouse doctor
+  gatehouse doctor --json
+  gatehouse doctor --no-canary     read settings alone, run no agent`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings, err := a.examine(cmd)
+			findings, err := a.examine(cmd, !readOnly)
 			if err != nil {
 				return err
 			}
@@ -44,6 +54,8 @@ func newDoctor(a *app) *cobra.Command {
 			return err
 		},
 	})
+	cmd.Flags().BoolVar(&readOnly, "no-canary", false, "read the agents' settings and run no agent")
+	return cmd
 }
 
 func printFindings(w io.Writer, findings []finding) {
@@ -57,32 +69,43 @@ func printFindings(w io.Writer, findings []finding) {
 }
 
 // examine looks at everything. What a client may not see it does not judge.
-func (a *app) examine(cmd *cobra.Command) ([]finding, error) {
-	p, err := place.Find(a.home)
+func (a *app) examine(cmd *cobra.Command, prove bool) ([]finding, error) {
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
 	findings := []finding{dataDir(p), a.policyFiles()}
 	h := &api.Health{}
 	err = client.Unix(p.Socket(), "").Do(cmd.Context(), "GET", "/v1/health", nil, h)
+	agents, agentsErr := a.examineAgents(cmd, h.Posture, prove)
+	if agentsErr != nil {
+		return nil, agentsErr
+	}
+	for _, s := range agents {
+		if s.Holds != "" {
+			findings = append(findings, s.finding())
+		}
+	}
 	switch {
 	case errors.Is(err, client.ErrNoDaemon):
-		return append(findings, finding{"daemon", "bad", "no gate is running here", "gatehouse up"}), nil
+		return append(findings, finding{Name: "daemon", State: "bad", Text: "no gate is running here", Repair: "gatehouse up"}), nil
 	case err != nil:
-		return append(findings, finding{"daemon", "bad", err.Error(), "look at its log"}), nil
+		return append(findings, finding{Name: "daemon", State: "bad", Text: err.Error(), Repair: "look at its log"}), nil
 	}
-	findings = append(findings, finding{"daemon", "ok", "version " + h.Version + " answers on " + p.Socket(), ""})
+	findings = append(findings, finding{Name: "daemon", State: "ok", Text: "version " + h.Version + " answers on " + p.Socket()})
 	if h.Posture == "held" {
-		findings = append(findings, finding{"posture", "ok", "held: agents cannot reach the gate's files", ""})
+		findings = append(findings, finding{Name: "posture", State: "ok", Text: "held: agents cannot reach the gate's files"})
 	} else {
-		findings = append(findings, finding{"posture", "warn", "advisory: the gate runs as your own user, so it stops mistakes, not a hostile agent",
-			"run the gate as a user of its own; docs/threat-model.md says what that changes"})
+		findings = append(findings, finding{
+			Name: "posture", State: "warn", Text: "advisory: the gate runs as your own user, so it stops mistakes, not a hostile agent",
+			Repair: "gatehouse install --system, as the administrator; docs/threat-model.md says what that changes",
+		})
 	}
 	if !h.Enrolled {
-		findings = append(findings, finding{"approvers", "warn", "nobody is enrolled, so nothing can be approved", "gatehouse approver add NAME > me.key"})
+		findings = append(findings, finding{Name: "approvers", State: "warn", Text: "nobody is enrolled, so nothing can be approved", Repair: "gatehouse approver add NAME > me.key"})
 	}
 	for _, problem := range h.Problems {
-		findings = append(findings, finding{"policy", "bad", problem, "gatehouse policy lint; gatehouse policy status"})
+		findings = append(findings, finding{Name: "policy", State: "bad", Text: problem, Repair: "gatehouse policy lint; gatehouse policy status"})
 	}
 	return findings, nil
 }
@@ -92,13 +115,13 @@ func dataDir(p place.Place) finding {
 	info, err := os.Stat(p.Home)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return finding{"data", "warn", p.Home + " is not there yet", "gatehouse up makes it"}
+		return finding{Name: "data", State: "warn", Text: p.Home + " is not there yet", Repair: "gatehouse up makes it"}
 	case err != nil:
-		return finding{"data", "bad", err.Error(), ""}
+		return finding{Name: "data", State: "bad", Text: err.Error()}
 	case info.Mode().Perm()&0o077 != 0:
-		return finding{"data", "bad", fmt.Sprintf("%s is open to others (%v)", p.Home, info.Mode().Perm()), "chmod 700 " + p.Home}
+		return finding{Name: "data", State: "bad", Text: fmt.Sprintf("%s is open to others (%v)", p.Home, info.Mode().Perm()), Repair: "chmod 700 " + p.Home}
 	}
-	return finding{"data", "ok", p.Home, ""}
+	return finding{Name: "data", State: "ok", Text: p.Home}
 }
 
 // policyFiles judges the policy files on disk.
@@ -108,7 +131,20 @@ func (a *app) policyFiles() finding {
 		_, err = compile(layers)
 	}
 	if err != nil {
-		return finding{"files", "bad", err.Error(), "gatehouse policy lint"}
+		return finding{Name: "files", State: "bad", Text: err.Error(), Repair: "gatehouse policy lint"}
 	}
-	return finding{"files", "ok", fmt.Sprintf("%d policy file(s) load", len(layers)), ""}
+	return finding{Name: "files", State: "ok", Text: fmt.Sprintf("%d policy file(s) load", len(layers))}
+}
+
+// posture asks the gate whether it holds whoever runs this, "" without a gate.
+func (a *app) posture(cmd *cobra.Command) string {
+	c, err := a.asAgent()
+	if err != nil {
+		return ""
+	}
+	h := &api.Health{}
+	if err := c.Do(cmd.Context(), "GET", "/v1/health", nil, h); err != nil {
+		return ""
+	}
+	return h.Posture
 }

@@ -43,9 +43,9 @@ confined, and recorded in a log that proves what happened.`,
 	})
 	root.PersistentFlags().StringVar(&a.home, "data", "", "directory of the gate (default $GATEHOUSE_HOME or the user's data directory)")
 	root.AddCommand(
-		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newDemo(a), newDoctor(a), newVersion(),
+		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newInstall(a), newUninstall(a), newDemo(a), newDoctor(a), newVersion(),
 		newCheck(a), newPolicy(a), newElement(a), newManifest(),
-		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newKill(a),
+		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newRestore(a), newKill(a), newDanger(a), newExecutions(a),
 		newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
 	root.InitDefaultCompletionCmd()
@@ -111,7 +111,7 @@ func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 
 // client returns the way to the daemon, with the credential if one is given.
 func (a *app) client() (*client.Client, error) {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (a *app) client() (*client.Client, error) {
 // would. An approver's credential, which a variable may name for all commands,
 // has no business there.
 func (a *app) asAgent() (*client.Client, error) {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func out(cmd *cobra.Command) io.Writer { return cmd.OutOrStdout() }
 
 // dataPath names something in the gate's directory.
 func (a *app) dataPath(name string) string {
-	p, err := place.Find(a.home)
+	p, err := place.Reach(a.home)
 	if err != nil {
 		return name
 	}

@@ -50,6 +50,11 @@ the directory itself until you take it over with gatehouse changes.`,
 			if len(args) == 0 {
 				return usageError{errors.New("name the command to run after --")}
 			}
+			if !f.explain {
+				if err := a.answerFor(cmd.Context(), args); err != nil {
+					return err
+				}
+			}
 			return a.run(cmd.Context(), &f, args)
 		},
 	}

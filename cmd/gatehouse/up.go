@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 )
 
 func newUp(a *app) *cobra.Command {
-	var listen, dsn, node, policyFile, isolation string
+	var listen, dsn, node, policyFile, isolation, socket string
 	var verbose, again bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -51,13 +52,13 @@ The first time, on a terminal, it shows a link with which you become the first a
 				defer tty.Close()
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
-				Place: p, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation,
+				Place: p, Socket: socket, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation,
 				Version: buildVersion(), Log: log, Terminal: writer(tty), Launcher: launcher(p.Home),
 				Ready: func(url string) {
 					if err := last.write(p); err != nil {
 						log.Warn("how the gate was started could not be noted; `up --again` will not know", "error", err)
 					}
-					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, p.Socket(), p.Home)
+					fmt.Fprintf(out(cmd), "Gatehouse is up.\n  console  %s\n  API      %s/v1 (openapi.json describes it)\n  socket   %s\n  data     %s\n", url, url, cmp.Or(socket, p.Socket()), p.Home)
 				},
 			})
 		},
@@ -65,6 +66,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f := cmd.Flags()
 	f.StringVar(&listen, "listen", "127.0.0.1:7878", "address of the console and the API")
 	f.StringVar(&dsn, "database", os.Getenv("GATEHOUSE_DATABASE"), "postgres:// URL to use instead of the embedded SQLite")
+	f.StringVar(&socket, "socket", "", "unix socket for everyone on this machine (default: one in the data directory, for its owner alone)")
 	f.StringVar(&node, "node", "", "name of this node among those that share a database")
 	f.StringVar(&policyFile, "policy", "", "policy file (default policy.toml in the data directory)")
 	f.StringVar(&isolation, "isolation", "", "what the agents run in, as you state it: none, container or vm")

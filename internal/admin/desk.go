@@ -8,8 +8,11 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -24,6 +27,8 @@ type Rulebook interface {
 	// TrustProject takes a project's file as it is on disk, inside the
 	// transaction.
 	TrustProject(tx *store.Tx, path, by string) (call.Digest, error)
+	// Propose prepares a rule that lets a call through without asking.
+	Propose(c *call.Call, f *facts.Facts, scopes []call.Need, by, comment string) (*Proposal, error)
 	// Adopted is called when the transaction is durable.
 	Adopted(ctx context.Context) error
 }
@@ -36,8 +41,11 @@ type Options struct {
 	Channels *approval.Channels
 	Log      *audit.Log
 	Rules    Rulebook
+	Autonomy *autonomy.Keeper
 	// Elements keeps which elements are in force.
 	Elements *activation.Keeper
+	// Restore holds what calls were about to change.
+	Restore *restore.Store
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -65,6 +66,10 @@ var shown = []struct {
 	{approval.ErrExists, http.StatusConflict, ""},
 	{approval.ErrForged, http.StatusConflict, ""},
 	{approval.ErrSpent, http.StatusConflict, ""},
+	{approval.ErrCode, http.StatusForbidden, "the challenge's code is wrong: it is shown with the challenge, and is another one after five minutes"},
+	{autonomy.ErrNotFound, http.StatusNotFound, "there is no such execution or pause"},
+	{autonomy.ErrOver, http.StatusConflict, ""},
+	{autonomy.ErrForged, http.StatusConflict, ""},
 	{store.ErrFull, http.StatusInsufficientStorage, "the disk or the database is full: nothing can be recorded, so nothing is let through"},
 	{store.ErrReadOnly, http.StatusServiceUnavailable, "the database is read-only: nothing can be recorded, so nothing is let through"},
 	{store.ErrLocked, http.StatusServiceUnavailable, "the database is locked by another program: nothing can be recorded, so nothing is let through"},
@@ -85,6 +90,9 @@ func publicError(err error) error {
 	var decided *approval.DecidedError
 	if errors.As(err, &decided) {
 		return &Error{text: decided.Error(), status: http.StatusConflict, cause: err}
+	}
+	if errors.Is(err, autonomy.ErrStopped) {
+		return &Error{text: err.Error(), status: http.StatusForbidden, cause: err} // it says what stops the agent
 	}
 	var invalid *call.InvalidError
 	if errors.As(err, &invalid) {

@@ -66,6 +66,11 @@ type Facts struct {
 	TakesCode    bool        `json:"takes_code,omitzero"`
 	Outside      bool        `json:"outside,omitzero"`
 	Uncommitted  []string    `json:"uncommitted,omitzero"`
+	Destroys     []string    `json:"destroys,omitzero"`
+	// Kept says that what the call changes is kept in a restore point first;
+	// NotKept is what of it is not, and why.
+	Kept    bool     `json:"kept,omitzero"`
+	NotKept []string `json:"not_kept,omitzero"`
 	// Loosens says what a change of policy would loosen.
 	Loosens  []string        `json:"loosens,omitzero"`
 	Observed []call.Evidence `json:"observed,omitzero"`

@@ -78,7 +78,7 @@ func NewDecideResponse(d call.Decision, f *facts.Facts) *DecideResponse {
 	return &DecideResponse{
 		Level: d.Level, Why: d.Why(), Votes: slices.Collect(d.Votes()), Conflicts: d.Conflicts(), Requires: d.Requires,
 		Digest: d.Digest, World: d.World, Policy: d.Policy, Pinned: d.Pinned,
-		Class: f.Class, Risk: f.Risk, Words: f.Words,
+		Class: f.Class, Risk: f.Risk, Words: f.Words, Uncommitted: f.Uncommitted, Destroys: f.Destroys,
 	}
 }
 
@@ -88,16 +88,21 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 		return nil, err
 	}
 	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Ask: in.Ask})
+	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Ask: in.Ask, Budget: in.Budget})
+	return newCallAnswer(built, ans), nil
+}
+
+// newCallAnswer writes an answer.
+func newCallAnswer(built *call.Call, ans *gate.Answer) *callAnswer {
 	out := &callAnswer{Votes: votes{&ans.Decision}, CallResponse: CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
-		Request: ans.Request, Expires: ans.Expires, Final: ans.Final,
+		Request: ans.Request, Expires: ans.Expires, Final: ans.Final, Restore: ans.Restore, Budget: ans.Budget,
 		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Requires, Run: ans.Run, Lasting: ans.Lasting,
 	}}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args
 	}
-	return out, nil
+	return out
 }
 
 func (s *Server) outcome(ctx context.Context, c *caller, req *http.Request, in *OutcomeRequest) (*none, error) {

@@ -25,6 +25,7 @@ func (e *Error) Unwrap() error { return e.cause }
 var (
 	errNoCredential = &Error{Status: http.StatusUnauthorized, Text: "this needs an approver's credential", Hint: "send it as a Bearer token; `gatehouse approver add NAME` makes one"}
 	errNoAgent      = &Error{Status: http.StatusUnauthorized, Text: "this needs an agent's token", Hint: "send it as a Bearer token; `gatehouse agent add NAME` makes one"}
+	errEnrolHeld    = &Error{Status: http.StatusForbidden, Text: "the first approver is enrolled by the administrator of this machine", Hint: "sudo gatehouse approver add NAME"}
 	errWrongHalf    = &Error{Status: http.StatusForbidden, Text: "an agent's token cannot do this"}
 	errForeignHost  = &Error{Status: http.StatusForbidden, Text: "the Host header names another machine"}
 	errForeign      = &Error{Status: http.StatusForbidden, Text: "requests from other sites are refused"}

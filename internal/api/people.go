@@ -23,6 +23,11 @@ func (s *Server) addApprover(w http.ResponseWriter, req *http.Request, _ *caller
 		if peer == nil {
 			return errNoCredential
 		}
+		if held(peer) {
+			// Where agents are held, the first approver is the administrator's
+			// choice: whoever comes first could be an agent.
+			return errEnrolHeld
+		}
 		secret, err := s.opts.Desk.Enrol(ctx, in.Name, admin.Enrolment{
 			Process:   peer.Chain[0].String(),
 			Ancestors: ancestors(peer),

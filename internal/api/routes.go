@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,7 +14,11 @@ import (
 
 // routes is the whole API. What is not said about a half is the approver's.
 func routes() []route {
-	return append([]route{
+	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), restoreRoutes())
+}
+
+func coreRoutes() []route {
+	return []route{
 		// Open: nothing to protect.
 		jsonRoute("GET", "/v1/health", openHalf, "How the gate is", (*Server).health),
 		{method: "GET", path: "/v1/openapi.json", half: openHalf, summary: "This description", serve: (*Server).openAPI},
@@ -64,7 +69,7 @@ func routes() []route {
 		jsonRoute("GET", "/v1/kill", approverHalf, "The kill switch", (*Server).kill),
 		jsonRoute("POST", "/v1/kill", approverHalf, "Throw the kill switch", (*Server).setKill),
 		{method: "GET", path: "/v1/events", summary: "Server-sent events: something may have changed", serve: (*Server).events},
-	}, elementRoutes()...)
+	}
 }
 
 func (s *Server) health(ctx context.Context, _ *caller, _ *http.Request, _ *none) (*Health, error) {

@@ -52,6 +52,9 @@ type Options struct {
 	Doors Doors
 	// Health reports how the gate is.
 	Health func(context.Context) Health
+	// Process notes a caller's process, so that it ends when its agent is
+	// stopped, and refuses it if it is.
+	Process func(ctx context.Context, peer *session.Peer, agent, what string) error
 	// Console serves pages, MCP the MCP endpoint (it is told how to find out who
 	// calls), Metrics the metrics; nil leaves them out.
 	Console http.Handler

@@ -40,6 +40,8 @@ type CallRequest struct {
 	Parent string `json:"parent,omitzero"`
 	// Ask has a person asked whatever the policy says.
 	Ask bool `json:"ask,omitzero"`
+	// Budget is the plan's budget that the call may draw from.
+	Budget string `json:"budget,omitzero"`
 	// WaitMS is how long to wait for a person, in milliseconds.
 	WaitMS int `json:"wait_ms,omitzero"`
 	// Rewrites says that the caller runs the command that the answer gives
@@ -61,6 +63,10 @@ type DecideResponse struct {
 	Class     string           `json:"class,omitzero"`
 	Risk      int              `json:"risk"`
 	Words     string           `json:"words,omitzero"`
+	// Uncommitted is work that the call touches and that is saved nowhere
+	// else; Destroys is what of it would be gone.
+	Uncommitted []string `json:"uncommitted,omitzero"`
+	Destroys    []string `json:"destroys,omitzero"`
 }
 
 // CallResponse is the answer to a submitted call.
@@ -69,15 +75,19 @@ type CallResponse struct {
 	Verdict gate.Verdict `json:"verdict"`
 	Message string       `json:"message"`
 	// Level, Digest and Votes are the decision.
-	Level    call.Level     `json:"level"`
-	Digest   call.Digest    `json:"digest"`
-	Votes    []call.Vote    `json:"votes"`
-	Request  string         `json:"request,omitzero"`
-	Expires  time.Time      `json:"expires,omitzero"`
-	Final    bool           `json:"final,omitzero"`
-	Observed bool           `json:"observed,omitzero"`
-	Session  string         `json:"session,omitzero"`
-	Edited   jsontext.Value `json:"edited_args,omitzero"`
+	Level    call.Level  `json:"level"`
+	Digest   call.Digest `json:"digest"`
+	Votes    []call.Vote `json:"votes"`
+	Request  string      `json:"request,omitzero"`
+	Expires  time.Time   `json:"expires,omitzero"`
+	Final    bool        `json:"final,omitzero"`
+	Observed bool        `json:"observed,omitzero"`
+	Session  string      `json:"session,omitzero"`
+	// Budget is what the calls of a plan may draw from, if anything in it asks.
+	Budget *grant.Budget `json:"budget,omitzero"`
+	// Restore is the restore point that holds what the call changes.
+	Restore string         `json:"restore,omitzero"`
+	Edited  jsontext.Value `json:"edited_args,omitzero"`
 	// Requires are the guarantees that the effect must hold to.
 	Requires []call.Guarantee `json:"requires,omitzero"`
 	// Run is the command line of gatehouse to run in place of the call's own

@@ -62,7 +62,12 @@ func (d *Desktop) Send(ctx context.Context, n Notice) error {
 	go func() {
 		defer func() { <-d.busy }()
 		// Desktops read markup in the body.
-		done <- beeep.Notify(n.title(), html.EscapeString(n.body()+"\n"+n.Link), "")
+		body := html.EscapeString(n.body() + "\n" + n.Link)
+		if n.Code != "" {
+			done <- beeep.Alert(n.title(), body, "") // stays until somebody has read it
+			return
+		}
+		done <- beeep.Notify(n.title(), body, "")
 	}()
 	select {
 	case err := <-done:

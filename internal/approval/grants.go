@@ -184,6 +184,12 @@ func (d *Desk) RevokeSession(tx *store.Tx, session, by string) (int, error) {
 	return d.revokeWhere(tx, `session = $1`, session, by)
 }
 
+// RevokeStanding revokes the grants that a session holds for more than one
+// call. What was approved for one call stays bound to that call.
+func (d *Desk) RevokeStanding(tx *store.Tx, session, by string) (int, error) {
+	return d.revokeWhere(tx, `use = 'session' AND session = $1`, session, by)
+}
+
 func (d *Desk) revokeWhere(tx *store.Tx, condition, arg, by string) (int, error) {
 	rows, err := store.All(tx, d.nextGrant, `SELECT `+grantColumns+` FROM approval_grant WHERE state = 'good'
 		AND `+condition+` ORDER BY id`+tx.ForUpdate(), arg)

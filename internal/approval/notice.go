@@ -22,6 +22,10 @@ type Notice struct {
 	Summary   string    `json:"summary,omitzero"`
 	Link      string    `json:"link"`
 	Expires   time.Time `json:"expires"`
+	// Challenge and Code are set where the notice is about a code: whoever is
+	// shown it may tell it to the agent.
+	Challenge string `json:"challenge,omitzero"`
+	Code      string `json:"code,omitzero"`
 }
 
 // maxLine keeps a notice a notice.
@@ -49,6 +53,9 @@ func (n *Notice) title() string { return fmt.Sprintf("%s asks: %s", n.Agent, n.O
 
 func (n *Notice) body() string {
 	body := fmt.Sprintf("Waits until %s.", n.Expires.UTC().Format("15:04 MST"))
+	if n.Code != "" {
+		body = fmt.Sprintf("The code is %s %s. Tell it to nobody but the agent you want to let go on. %s", n.Code[:3], n.Code[3:], body)
+	}
 	if n.Summary != "" {
 		body = n.Summary + "\n" + body
 	}

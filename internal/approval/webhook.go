@@ -146,10 +146,14 @@ func (w *Webhook) payload(n *Notice) (target string, payload any) {
 			"tags": []string{"raised_hand"},
 		}
 	}
+	event := "approval.requested"
+	if n.Code != "" {
+		event = "challenge.issued"
+	}
 	return w.url.String(), struct {
 		Event string `json:"event"`
 		Notice
-	}{"approval.requested", *n}
+	}{event, *n}
 }
 
 // slackEscape keeps an agent from writing <!channel> in the fallback text.

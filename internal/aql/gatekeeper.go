@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -30,6 +31,8 @@ type Gatekeeper struct {
 	Policy func(*call.Call) (*policy.Snapshot, call.Digest)
 	// Waiting lists an agent's own requests that wait.
 	Waiting func(ctx context.Context, agent string) ([]Waiting, error)
+	// InForce lists the policies of the elements that are active for someone.
+	InForce func(context.Context, call.Principal) ([]element.Element, error)
 	// Params lists the parameters of an operation, for introspect.
 	Params func(operation string) []Param
 }
@@ -116,14 +119,18 @@ type Effective struct {
 	Hash    call.Digest `json:"hash"`
 	Profile string      `json:"profile"`
 	Observe bool        `json:"observe"`
+	// Elements are the policies of the elements that are active for the caller.
+	Elements []element.Element `json:"elements,omitzero"`
 }
 
-func (g *Gatekeeper) policies(_ context.Context, j *Job, _ None) (any, error) {
+func (g *Gatekeeper) policies(ctx context.Context, j *Job, _ None) (any, error) {
 	snap, _ := g.Policy(j.Call)
 	if snap == nil {
 		return nil, errors.New("no policy is in force here")
 	}
-	return Effective{Hash: snap.Hash, Profile: snap.Settings.Profile, Observe: snap.Settings.Observe}, nil
+	active, err := g.InForce(ctx, j.Principal)
+	active = slices.DeleteFunc(active, func(e element.Element) bool { return !hasPolicy(&e) && e.Quarantine == "" })
+	return Effective{Hash: snap.Hash, Profile: snap.Settings.Profile, Observe: snap.Settings.Observe, Elements: active}, err
 }
 
 // Settings is the answer to get_config: what of the policy an agent may know.

@@ -70,6 +70,9 @@ type Call struct {
 	Note string `json:"note,omitzero"`
 	// Parent is the id of the call this one is nested in.
 	Parent string `json:"parent,omitzero"`
+	// HostID is the host's own id of this use of a tool, if it has one. It has
+	// no effect, so it is recorded and not digested.
+	HostID string `json:"host_id,omitzero"`
 	// Held says that the caller runs as a user who cannot reach the gate's own
 	// files. Where that is not known it is not so.
 	Held bool `json:"held,omitzero"`
@@ -139,6 +142,7 @@ func (c *Call) checkNames() error {
 		{"principal.path", c.Principal.Path},
 		{"element_type", c.ElementType},
 		{"parent", c.Parent},
+		{"host_id", c.HostID},
 	}
 	for _, n := range names {
 		if len(n.Value) > maxName {

@@ -27,6 +27,7 @@ const (
 	OpWebSearch  = "web.search"
 	OpTask       = "agent.task"
 	OpNote       = "agent.note"
+	OpPlan       = "agent.plan"
 	// OpRun is a command in a sandbox of the gate's, OpConnect a connection
 	// that it wants and that was not declared.
 	OpRun     = "run"

@@ -64,7 +64,7 @@ var table = map[Endpoint][]row{
 		{name: "get_active_elements", rationale: "Reads which elements are active", aliases: []string{"list_active_elements"}},
 		{name: "introspect", rationale: "Describes the operations"},
 		{name: "get_capabilities", rationale: "Describes what this gate can do"},
-		{name: "get_execution_state", rationale: "Reads the state of an execution"},
+		{name: "get_execution_state", rationale: "Reads the state of an execution, or lists them", aliases: []string{"list_executions"}},
 		{name: "get_gathered_data", rationale: "Reads what an execution gathered"},
 		{name: "evaluate_permission", rationale: "Tells what a call would be decided to, and runs nothing"},
 		{name: "get_effective_cli_policies", rationale: "Reads the policy in force"},

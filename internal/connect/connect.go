@@ -67,13 +67,21 @@ func (h *Hook) args(agent string, deadline int) []string {
 	return args
 }
 
-// command is the hook's command line as shell text.
-func (h *Hook) command(agent string, deadline int) string {
+// line is the hook's command line.
+func (h *Hook) line(agent string, deadline int) string {
 	words := h.args(agent, deadline)
 	for i, w := range words {
 		words[i] = quote(w)
 	}
 	return strings.Join(words, " ")
+}
+
+// command is the hook's command line for a host that runs it with a shell. A
+// program that is missing, killed or broken ends with some code, and hosts go
+// on at any code but 2, and some of them at a 2 without a word; the shell makes
+// a block of them all.
+func (h *Hook) command(agent string, deadline int) string {
+	return h.line(agent, deadline) + " || { [ $? = 2 ] || echo 'gatehouse: blocked: the hook failed' >&2; exit 2; }"
 }
 
 // quote writes a word for a shell.
@@ -138,8 +146,10 @@ func Names() []string {
 	return []string{"claude", "codex", "gemini", "grok", "vibe", "cursor", "copilot", "windsurf"}
 }
 
-// Title is what people call an agent, Program the command it is started with.
-func Title(name string) string   { return agents[name].title }
+// Title is what people call an agent.
+func Title(name string) string { return agents[name].title }
+
+// Program is the command that an agent is started with.
 func Program(name string) string { return agents[name].program }
 
 // ErrScope says that an agent has no settings of that scope.
@@ -189,14 +199,14 @@ const backup = ".before-gatehouse"
 // beside the new one, once.
 func (p *Plan) Apply() error {
 	for _, c := range p.Changes {
-		if err := c.apply(); err != nil {
+		if err := c.apply(p.Agent); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Change) apply() error {
+func (c *Change) apply(agent string) error {
 	if c.New == nil {
 		return errors.Join(os.Remove(c.Path), ignoreMissing(os.Remove(c.Path+backup)))
 	}
@@ -207,7 +217,8 @@ func (c *Change) apply() error {
 	if info, err := os.Stat(c.Path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	if _, err := os.Lstat(c.Path + backup); c.Old != nil && errors.Is(err, os.ErrNotExist) {
+	written := ours(string(c.Old), agent) || bytes.Contains(c.Old, []byte(blockBegin)) // by an earlier connect
+	if _, err := os.Lstat(c.Path + backup); c.Old != nil && !written && errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile(c.Path+backup, c.Old, mode); err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ func vibeFiles(p Place, h *Hook) ([]edit, []string, error) {
 		var out strings.Builder
 		for _, kind := range []string{"before_tool", "after_tool"} {
 			fmt.Fprintf(&out, "[[hooks]]\nname = %q\ntype = %q\ncommand = %s\nmatch = \"*\"\ntimeout = %d\nstrict = %t\n\n",
-				"gatehouse "+kind, kind, strconv.Quote(h.command("vibe", ownDeadline)), hostTimeout, kind == "before_tool")
+				"gatehouse "+kind, kind, strconv.Quote(h.line("vibe", ownDeadline)), hostTimeout, kind == "before_tool")
 		}
 		return out.String(), nil
 	})}, nil, nil

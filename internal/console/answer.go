@@ -56,6 +56,13 @@ func (c *Console) approve(r *http.Request, who visitor) (done, error) {
 		return f.back, problem("The call cannot be shown whole, so it cannot be approved.")
 	}
 	yes := admin.Approval{Shown: f.shown, ShownAt: at, Offer: offer, Code: strings.TrimSpace(r.PostForm.Get("code"))}
+	if r.PostForm.Get("never") == "yes" {
+		p, err := c.desk.ApproveForGood(r.Context(), who.actor(), f.id, yes)
+		if err != nil {
+			return f.back, err
+		}
+		return done{"/policy", "Approved. The rule " + p.Rule + " is written and waits to be accepted.", "allow"}, nil
+	}
 	if err := c.desk.Approve(r.Context(), who.actor(), f.id, yes); err != nil {
 		return f.back, err
 	}

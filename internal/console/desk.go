@@ -8,12 +8,15 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 )
 
 // Desk is what the console reads from and acts through. An error whose chain
 // holds a Public() string is shown with that text; any other is logged and
 // shown as "something went wrong".
 type Desk interface {
+	Watch
+
 	// Requests lists requests in the given state ("pending", "" for all),
 	// newest first, a page at a time.
 	Requests(ctx context.Context, state, cursor string, limit int) (list []admin.Request, next string, err error)
@@ -22,6 +25,9 @@ type Desk interface {
 	// Approve lets the call of a request go ahead. Deny refuses it, Respond
 	// refuses it with an answer in words, Edit makes a new request of it.
 	Approve(ctx context.Context, a admin.Actor, id string, yes admin.Approval) error
+	// ApproveForGood approves and proposes a rule, so that the same is never
+	// asked again.
+	ApproveForGood(ctx context.Context, a admin.Actor, id string, yes admin.Approval) (*admin.Proposal, error)
 	Deny(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
 	Respond(ctx context.Context, a admin.Actor, id string, shown call.Digest, text string) error
 	Edit(ctx context.Context, a admin.Actor, id string, shown call.Digest, args []byte) (newID string, err error)
@@ -61,6 +67,12 @@ type Desk interface {
 	SignIn(ctx context.Context, token, remote string) (cookie, approver string, expires time.Time, err error)
 	CheckCookie(ctx context.Context, cookie string) (approver string, err error)
 	SignOut(ctx context.Context, cookie string) error
+
+	// RestorePoints lists what can be put back; RestorePoint compares one point
+	// with what is there now.
+	RestorePoints(ctx context.Context) (list []admin.RestorePoint, problems []string, err error)
+	RestorePoint(ctx context.Context, id string) (*admin.RestorePoint, error)
+	ApplyRestore(ctx context.Context, a admin.Actor, id string, how restore.Apply) (*admin.Restored, error)
 
 	// Changed returns a channel that is closed when something may have
 	// changed; ask again for the next change.

@@ -15,6 +15,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // public is an error with a text for the person, as the real desk has them.
@@ -25,24 +27,26 @@ func (p public) Public() string { return string(p) }
 
 // desk is a console.Desk in memory.
 type desk struct {
-	elements admin.Elements
-	mu       sync.Mutex
-	changed  chan struct{}
-	requests []*admin.Request
-	records  []admin.Record
-	sessions []admin.Session
-	grants   []grant.Grant
-	kill     admin.Kill
-	policy   admin.Policy
-	people   []admin.Approver
-	agents   []admin.Agent
-	links    map[string]string    // link token → approver
-	cookies  map[string]time.Time // cookie → expiry
-	acts     []string
-	yes      []admin.Approval
-	present  int
-	seq      int
-	broken   error // returned by every read, if set
+	elements   admin.Elements
+	challenges []admin.Challenge
+	blocks     []session.Block
+	mu         sync.Mutex
+	changed    chan struct{}
+	requests   []*admin.Request
+	records    []admin.Record
+	sessions   []admin.Session
+	grants     []grant.Grant
+	kill       admin.Kill
+	policy     admin.Policy
+	people     []admin.Approver
+	agents     []admin.Agent
+	links      map[string]string    // link token → approver
+	cookies    map[string]time.Time // cookie → expiry
+	acts       []string
+	yes        []admin.Approval
+	present    int
+	seq        int
+	broken     error // returned by every read, if set
 }
 
 func newDesk() *desk {
@@ -405,4 +409,48 @@ func shownAt(token string) time.Time {
 		panic(err)
 	}
 	return time.Unix(0, int64(binary.BigEndian.Uint64(raw)))
+}
+
+// RestorePoints lists one point, of a file that has changed since.
+func (d *desk) RestorePoints(ctx context.Context) ([]admin.RestorePoint, []string, error) {
+	p, err := d.RestorePoint(ctx, "p_1")
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Plan = nil
+	return []admin.RestorePoint{*p}, []string{"the restore point p_0 was not made by this gate, or changed since"}, nil
+}
+
+// RestorePoint compares the point.
+func (d *desk) RestorePoint(_ context.Context, id string) (*admin.RestorePoint, error) {
+	if id != "p_1" {
+		return nil, public("there is no such restore point (any more)")
+	}
+	return &admin.RestorePoint{
+		Point: restore.Point{
+			ID: "p_1", Agent: "coder", Session: "s_1", Made: day, Ended: day, Roots: []string{"/w/a.txt"},
+			Entries: []restore.Entry{{Path: "/w/a.txt", Kind: restore.File}}, NotKept: []string{"/w/big: too large"},
+		},
+		Plan: &restore.Plan{Digest: "d1", Changes: []restore.Change{
+			{Path: "/w/a.txt", State: restore.Differs, Kind: restore.File, Newer: true, Diff: "-new\n+old <b>\n"},
+		}},
+	}, d.broken
+}
+
+// ApplyRestore notes what was put back.
+func (d *desk) ApplyRestore(_ context.Context, a admin.Actor, id string, how restore.Apply) (*admin.Restored, error) {
+	if how.Digest != "d1" {
+		return nil, public("something has changed since it was looked at: look again")
+	}
+	d.act(a, "restore %s newer=%v", id, how.Newer)
+	return &admin.Restored{Undo: "p_2", Changes: []restore.Change{{Path: "/w/a.txt"}}}, nil
+}
+
+// ApproveForGood approves and notes the proposal.
+func (d *desk) ApproveForGood(ctx context.Context, a admin.Actor, id string, yes admin.Approval) (*admin.Proposal, error) {
+	if err := d.Approve(ctx, a, id, yes); err != nil {
+		return nil, err
+	}
+	d.act(a, "never ask %s again", id)
+	return &admin.Proposal{Rule: "never ask: x"}, nil
 }

@@ -116,8 +116,12 @@ func (s *stream) status(waiting int) error {
 	if err != nil {
 		return err
 	}
+	waitingCodes, err := s.c.waitingCodes(s.r)
+	if err != nil {
+		return err
+	}
 	return s.send("status", map[string]any{
-		"pending": waiting, "kill": kill.On, "broken": len(policy.Broken) > 0, "staged": policy.Staged != nil,
+		"codes": waitingCodes, "pending": waiting, "kill": kill.On, "broken": len(policy.Broken) > 0, "staged": policy.Staged != nil,
 	}, false)
 }
 

@@ -75,7 +75,7 @@ func TestStreamOfTheInbox(t *testing.T) {
 	cl := signedIn(t, console.Options{})
 	events, stop := listen(t, cl, "inbox")
 	defer stop()
-	hear(t, events, `status {"broken":false,"kill":false,"pending":4,"staged":false}`)
+	hear(t, events, `status {"broken":false,"codes":"","kill":false,"pending":4,"staged":false}`)
 	hear(t, events, `"ids":["r-7c21","r-7c22","r-7c23","r-7c24"]`)
 	cl.add("r-9", `{"command":"make"}`)
 	hear(t, events, `"pending":5`)

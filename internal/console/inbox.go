@@ -8,6 +8,7 @@ import (
 
 type inboxView struct {
 	Items []*requestView
+	Codes codes
 	// Recent are the latest requests that were answered.
 	Recent []admin.Request
 }
@@ -20,6 +21,9 @@ func (c *Console) inboxPage(w http.ResponseWriter, r *http.Request, who visitor)
 	var page inboxView
 	for i := range waiting {
 		page.Items = append(page.Items, c.view(&waiting[i]))
+	}
+	if page.Codes, err = c.codes(r, who); err != nil {
+		return err
 	}
 	all, _, err := c.desk.Requests(r.Context(), "", "", 20)
 	if err != nil {

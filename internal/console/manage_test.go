@@ -200,3 +200,24 @@ func TestForgedFlashIsIgnored(t *testing.T) {
 		t.Error("a forged message is shown")
 	}
 }
+
+func TestRestorePoints(t *testing.T) {
+	t.Parallel()
+	cl := signedIn(t, console.Options{})
+	if page := text(cl.get("/restore")); !strings.Contains(page, "/w/a.txt") || !strings.Contains(page, "too large") || !strings.Contains(page, "not made by this gate") {
+		t.Errorf("the list lacks something: %s", page)
+	}
+	page := cl.get("/restore/p_1")
+	if !strings.Contains(page, "old &lt;b&gt;") || !strings.Contains(page, `data-test="restore-newer"`) {
+		t.Error("the page does not show the diff as text, or does not ask about newer changes")
+	}
+	if got := cl.says("/restore/p_1/apply", url.Values{"digest": {"stale"}}); !strings.Contains(got, "look again") {
+		t.Error(got)
+	}
+	if got := cl.says("/restore/p_1/apply", url.Values{"digest": {"d1"}, "newer": {"yes"}}); !strings.Contains(got, "kept as p_2") {
+		t.Error(got)
+	}
+	if diff := cmp.Diff([]string{"ann on console: restore p_1 newer=true"}, cl.desk.did()); diff != "" {
+		t.Error(diff)
+	}
+}

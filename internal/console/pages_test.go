@@ -150,6 +150,24 @@ func TestApproveForTheSession(t *testing.T) {
 	})
 }
 
+func TestNeverAskAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cl := signedIn(t, console.Options{})
+		if !strings.Contains(cl.get("/requests/r-7c21"), `data-test="never-ask"`) {
+			t.Error("the page does not offer a rule")
+		}
+		form := cl.answerForm("r-7c21")
+		form.Set("never", "yes")
+		time.Sleep(time.Second)
+		if got := cl.says("/requests/r-7c21/approve", form); !strings.Contains(got, "waits to be accepted") {
+			t.Error(got)
+		}
+		if diff := cmp.Diff([]string{"ann on console: approved r-7c21 ", "ann on console: never ask r-7c21 again"}, cl.desk.did()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
 // What is approved is what was on screen, for as long as the form says.
 func TestForgedAnswersAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

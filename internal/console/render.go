@@ -57,6 +57,7 @@ func (c *Console) funcs() template.FuncMap {
 	return template.FuncMap{
 		"asset":    func(name string) string { return "/assets/" + name + "?v=" + c.assets[name].version },
 		"vis":      visibleLine,
+		"visText":  func(s string) template.HTML { html, _, _ := visibleText(s); return html },
 		"tone":     tone,
 		"levelIs":  levelWords,
 		"full":     func(t time.Time) string { return t.In(c.zone).Format("2 Jan 2006, 15:04:05 MST") },
@@ -101,6 +102,8 @@ type frame struct {
 	Pending      int
 	Kill         admin.Kill
 	Policy       admin.Policy
+	// Codes names the challenges that wait.
+	Codes string
 	// Status is the HTTP status, 0 for 200.
 	Status int
 	Page   any
@@ -138,6 +141,9 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, v visitor, name
 		return err
 	}
 	if f.Policy, err = c.desk.Policy(r.Context()); err != nil {
+		return err
+	}
+	if f.Codes, err = c.waitingCodes(r); err != nil {
 		return err
 	}
 	f.Pending, f.Who = len(list), v.name

@@ -54,6 +54,9 @@ type requestView struct {
 	// HostRuns says that the agent's host, and not the gate, runs the call.
 	HostRuns bool
 	Session  *admin.Session
+	// Code is the code that approves the call when the agent hands it in, ""
+	// where none was asked for.
+	Code string
 	// Factor says that the person has a second factor enrolled.
 	Factor bool
 	// Token says when this was rendered, signed.
@@ -109,6 +112,12 @@ func (o sessionOffer) Few() []admin.PastCall { return o.Past[:min(len(o.Past), s
 
 // More is how many there are besides.
 func (o sessionOffer) More() int { return max(len(o.Past)-shownPast, 0) }
+
+// Lasting reports whether a rule might let such calls through: rules reach
+// what tools do, can be undone and destroys nothing.
+func (v *requestView) Lasting() bool {
+	return v.Call != nil && v.Call.Kind == call.External && !v.Pinned && !v.Facts.Irreversible && len(v.Facts.Destroys) == 0
+}
 
 // view prepares a request for showing.
 func (c *Console) view(r *admin.Request) *requestView {
@@ -263,8 +272,17 @@ func (c *Console) showRequest(r *http.Request, who visitor, id string) (*request
 			return nil, err
 		}
 	}
-	v.Factor, err = c.hasFactor(r, who)
-	return v, err
+	waiting, err := c.codes(r, who)
+	if err != nil {
+		return nil, err
+	}
+	v.Factor = waiting.Factor
+	for _, ch := range waiting.List {
+		if ch.Kind == "request" && ch.Subject == id {
+			v.Code = ch.Code
+		}
+	}
+	return v, nil
 }
 
 // session finds the session a call belongs to, nil if it is not known.

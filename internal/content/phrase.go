@@ -23,22 +23,40 @@ const (
 
 // A phrasebook numbers the words of the phrases compiled with it. It is filled while rules are built
 // and only read afterwards.
-type phrasebook map[string]rune
+type phrasebook struct {
+	words map[string]rune
+	// sizes has, for each first letter, a bit for every length of a word that
+	// starts with it: most words of a text are none of ours, and are told so
+	// without being looked up.
+	sizes [256]uint32
+}
 
-func (p phrasebook) number(word string) rune {
-	r, ok := p[word]
+func newPhrasebook() *phrasebook { return &phrasebook{words: make(map[string]rune)} }
+
+func (p *phrasebook) number(word string) rune {
+	r, ok := p.words[word]
 	if !ok {
-		r = firstWord + rune(len(p))
-		p[word] = r
+		r = firstWord + rune(len(p.words))
+		p.words[word] = r
+		p.sizes[word[0]] |= 1 << min(len(word), 31)
 	}
 	return r
+}
+
+// find looks a word up.
+func (p *phrasebook) find(word []byte) (rune, bool) {
+	if p.sizes[word[0]]>>min(len(word), 31)&1 == 0 {
+		return 0, false
+	}
+	r, ok := p.words[string(word)]
+	return r, ok
 }
 
 // phrase compiles an expression over words: words in small letters, "|", "( )" and "?" as in regular
 // expressions, "<3>" for up to three words of any kind, "#" for a number. It must match from the
 // keyword on, which must start a word. Everything that is neither letter nor digit separates words,
 // so "don't" is "don t".
-func (p phrasebook) phrase(sev Severity, expr string) confirm {
+func (p *phrasebook) phrase(sev Severity, expr string) confirm {
 	var b strings.Builder
 	b.WriteString(`\A(?:`)
 	for i := 0; i < len(expr); {
@@ -64,10 +82,15 @@ func (p phrasebook) phrase(sev Severity, expr string) confirm {
 	}
 	b.WriteString(`)`)
 	re := regexp.MustCompile(b.String())
-	longest := min(maxWords, p.longest(b.String()))
+	longest, groups := min(maxWords, p.longest(b.String())), needed(b.String())
 	return word(func(text string, s, _ int) (int, int, Severity) {
 		var ws phraseText
 		ws.read(p, text, s, longest)
+		for i := range groups {
+			if !ws.seen.meets(&groups[i]) {
+				return 0, 0, 0 // a word is not there that every match has
+			}
+		}
 		loc := re.FindIndex(ws.codes[:ws.n*wordSize])
 		if loc == nil || loc[1] == 0 {
 			return 0, 0, 0
@@ -77,7 +100,7 @@ func (p phrasebook) phrase(sev Severity, expr string) confirm {
 }
 
 // longest returns how many words an expression can match, so that no more have to be read.
-func (p phrasebook) longest(expr string) int {
+func (p *phrasebook) longest(expr string) int {
 	re, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
 		panic(err)
@@ -106,15 +129,97 @@ func longest(re *syntax.Regexp) int {
 	return n
 }
 
+// wordSet is a set of a phrasebook's words. Those beyond its size are in every
+// set: a test that could not be made is not failed.
+type wordSet [16]uint64
+
+func (s *wordSet) add(r rune) {
+	if at := int(r - firstWord); at < 64*len(s) {
+		s[at/64] |= 1 << (at % 64)
+	}
+}
+
+// meets says whether the sets have a word in common.
+func (s *wordSet) meets(o *wordSet) bool {
+	for i := range s {
+		if s[i]&o[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// needed lists sets of words of each of which one occurs in everything that an
+// expression matches. Looking for them is much cheaper than the expression.
+func needed(expr string) []wordSet {
+	re, err := syntax.Parse(expr, syntax.Perl)
+	if err != nil {
+		panic(err)
+	}
+	var out []wordSet
+	for _, group := range must(re) {
+		var set wordSet
+		known := true
+		for _, r := range group {
+			known = known && r >= firstWord && int(r-firstWord) < 64*len(set)
+			set.add(max(r, firstWord))
+		}
+		if known {
+			out = append(out, set)
+		}
+	}
+	return out
+}
+
+// must lists groups of characters of each of which one occurs in every match.
+func must(re *syntax.Regexp) (groups [][]rune) {
+	switch re.Op {
+	case syntax.OpLiteral:
+		for _, r := range re.Rune {
+			groups = append(groups, []rune{r})
+		}
+	case syntax.OpCharClass:
+		var group []rune
+		for i := 0; i < len(re.Rune); i += 2 {
+			for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {
+				if group = append(group, r); len(group) > 256 {
+					return nil // anything, or nearly
+				}
+			}
+		}
+		groups = [][]rune{group}
+	case syntax.OpAlternate:
+		var either []rune
+		for _, sub := range re.Sub {
+			of := must(sub)
+			if len(of) == 0 {
+				return nil
+			}
+			either = append(either, of[len(of)-1]...) // the last is the least common: keywords come first
+		}
+		groups = [][]rune{either}
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+		for _, sub := range re.Sub {
+			groups = append(groups, must(sub)...)
+		}
+	case syntax.OpRepeat:
+		if re.Min > 0 {
+			return must(re.Sub[0])
+		}
+	}
+	return groups
+}
+
 // phraseText is the words behind a keyword, each as one character.
 type phraseText struct {
 	codes [maxWords * wordSize]byte
 	ends  [maxWords]int32
 	n     int
+	seen  wordSet
 }
 
 // read takes up to most words from text[s:], within phraseWindow bytes.
-func (p *phraseText) read(book phrasebook, text string, s, most int) {
+func (p *phraseText) read(book *phrasebook, text string, s, most int) {
 	var low [phraseWindow]byte
 	end := min(len(text), s+phraseWindow)
 	for i := s; i < end && p.n < most; {
@@ -131,9 +236,10 @@ func (p *phraseText) read(book phrasebook, text string, s, most int) {
 			n++
 			i++
 		}
-		r, ok := book[string(low[:n])]
+		r, ok := book.find(low[:n])
 		switch {
 		case ok:
+			p.seen.add(r)
 		case digits == n:
 			r = numberWord
 		default:

@@ -13,7 +13,7 @@ import (
 const aShell = `(?:sudo\s+(?:-\S+\s+)*)?(?:env\s+)?(?:/(?:usr/)?(?:local/)?bin/)?(?:(?:ba|z|da|k|a|fi|c|tc)?sh|python[0-9.]*|perl|ruby|node|php)\b`
 
 func commandRules() []rule {
-	p := phrasebook{}
+	p := newPhrasebook()
 	in := func(name, what string, keys []string, c confirm) rule {
 		return rule{name: "command." + name, cat: Command, what: what, keys: keys, match: c}
 	}
@@ -54,7 +54,7 @@ func commandRules() []rule {
 	)
 }
 
-func reverseShells(p phrasebook) []rule {
+func reverseShells(p *phrasebook) []rule {
 	in := func(name string, keys []string, c confirm) rule {
 		return rule{name: "command." + name, cat: Command, what: "gives a shell to another host", keys: keys, match: c}
 	}

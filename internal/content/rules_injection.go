@@ -32,7 +32,7 @@ var (
 )
 
 func injectionRules() []rule {
-	p := phrasebook{}
+	p := newPhrasebook()
 	return slices.Concat(overrideRules(p), roleRules(p), coaxRules(p), foreignRules(p))
 }
 
@@ -40,7 +40,7 @@ func inject(name, what string, keys []string, c confirm) rule {
 	return rule{name: "injection." + name, cat: Injection, what: what, keys: keys, match: c}
 }
 
-func overrideRules(p phrasebook) []rule {
+func overrideRules(p *phrasebook) []rule {
 	newKeys := []string{"new instruction", "new system", "new order", "new directive", "new prompt", "new objective", "new task"}
 	newOrders := `new system? (instruction|instructions|order|orders|directive|directives|prompt|objective|task)`
 	return []rule{
@@ -77,7 +77,7 @@ func overrideRules(p phrasebook) []rule {
 	}
 }
 
-func roleRules(p phrasebook) []rule {
+func roleRules(p *phrasebook) []rule {
 	return []rule{
 		inject("unbound", "tells the reader that it is free of its rules", []string{"you are", "you're", "do anything now"},
 			p.phrase(High, `(you (are|re) <3> (dan|jailbroken|unrestricted|unfiltered|uncensored|no longer <2> (bound|restricted|limited|constrained|an? ai))|do anything now)`)).
@@ -106,7 +106,7 @@ func roleRules(p phrasebook) []rule {
 	}
 }
 
-func coaxRules(p phrasebook) []rule {
+func coaxRules(p *phrasebook) []rule {
 	return []rule{
 		inject("claims-approval", "claims that a person has approved already",
 			[]string{"already approved", "already authori", "already consented", "already confirmed", "already granted", "already signed off", "already given", "already been approved", "already been authori", "already cleared", "already been cleared", "already pre"},
@@ -169,7 +169,7 @@ func imageLeak(text string, s, e int) (int, int, Severity) {
 }
 
 // foreignRules hold the override phrase in other languages; accents are gone in the normalised form.
-func foreignRules(p phrasebook) []rule {
+func foreignRules(p *phrasebook) []rule {
 	in := func(lang string, keys []string, c confirm) rule {
 		return inject("override-"+lang, "tells the reader to drop earlier instructions", keys, c)
 	}

@@ -13,6 +13,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,6 +24,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
@@ -31,6 +33,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -41,6 +44,9 @@ type Options struct {
 	Place place.Place
 	// Listen is the TCP address of the console and the API.
 	Listen string
+	// Socket is the unix socket; the place's own, for its user alone, if "". A
+	// socket elsewhere is for everyone: who is at it, the kernel says.
+	Socket string
 	// Database is a postgres:// URL; "" is the embedded SQLite.
 	Database string
 	// Node names this daemon among those that share a database.
@@ -74,6 +80,7 @@ type daemon struct {
 	logKeys   *audit.Keys
 	sessions  *session.Registry
 	desk      *approval.Desk
+	autonomy  *autonomy.Keeper
 	channels  *approval.Channels
 	audit     *audit.Log
 	sequencer *audit.Sequencer
@@ -85,6 +92,7 @@ type daemon struct {
 	state     *state
 	changes   *admin.Changes
 	notifier  *approval.Notifier
+	restore   *restore.Store
 	gate      *gate.Gate
 	admin     *admin.Desk
 	tools     *aql.Tools
@@ -116,7 +124,7 @@ func Run(ctx context.Context, opts Options) error {
 		return fmt.Errorf("%s cannot be listened on (--listen takes another address): %w", opts.Listen, err)
 	}
 	defer tcp.Close()
-	unix, err := listenUnix(opts.Place.Socket())
+	unix, err := listenSocket(&opts)
 	if err != nil {
 		return err
 	}
@@ -132,9 +140,40 @@ func Run(ctx context.Context, opts Options) error {
 	return d.serve(ctx, tcp, unix)
 }
 
+// listenSocket takes over the socket that a service manager opened, or opens
+// one.
+func listenSocket(opts *Options) (net.Listener, error) {
+	if l, err := inherited(); l != nil || err != nil {
+		return l, err
+	}
+	if opts.Socket == "" {
+		return listenUnix(opts.Place.Socket(), 0o600)
+	}
+	return listenUnix(opts.Socket, 0o666)
+}
+
+// inherited is the socket that systemd passed on, nil if it passed none.
+func inherited() (net.Listener, error) {
+	if os.Getenv("LISTEN_PID") != strconv.Itoa(os.Getpid()) || os.Getenv("LISTEN_FDS") == "0" {
+		return nil, nil
+	}
+	const first = 3 // after standard input, output and error
+	f := os.NewFile(first, "gatehouse.sock")
+	defer f.Close()
+	l, err := net.FileListener(f)
+	if err != nil {
+		return nil, fmt.Errorf("the socket that the service manager passed on cannot be used: %w", err)
+	}
+	if u, ok := l.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false) // it is not ours, and is used again
+		return u, nil
+	}
+	return nil, errors.Join(errors.New("what the service manager passed on is no unix socket"), l.Close())
+}
+
 // listenUnix listens on the daemon's own socket. A socket that a dead daemon
 // left behind is removed: the lock is ours.
-func listenUnix(path string) (net.Listener, error) {
+func listenUnix(path string, mode os.FileMode) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("an old socket is in the way: %w", err)
 	}
@@ -142,7 +181,7 @@ func listenUnix(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the unix socket cannot be made (its path may be too long): %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -170,7 +209,7 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.sessions, d.desk, d.audit = session.New(d.keys, nil), approval.New(d.keys), audit.New(d.store)
+	d.sessions, d.desk, d.autonomy, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
 	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -212,29 +251,40 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: []string{d.opts.Place.Home, place.MachinePolicy, user}, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
+}
+
+// ownPaths are the gate's own files.
+func (d *daemon) ownPaths(userPolicy string) []string {
+	paths := []string{d.opts.Place.Home, place.MachinePolicy, userPolicy}
+	if d.opts.Socket != "" {
+		paths = append(paths, d.opts.Socket)
+	}
+	return paths
 }
 
 // wire connects the parts. Nothing runs yet.
 func (d *daemon) wire(addr string) error {
 	d.machine.Own.Listeners = []string{addr}
-	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, record: d.record, last: make(map[lastKey]gate.Standing)}
+	d.state = &state{store: d.store, desk: d.desk, sessions: d.sessions, keeper: d.autonomy, record: d.record,
+		strikes: func() int { return d.book.Current().Settings.Strikes() }, last: make(map[lastKey]gate.Standing)}
 	d.notifier = d.newNotifier()
 	d.sequencer = audit.NewSequencer(d.audit, d.sequencing())
+	d.restore = d.openRestore()
 	d.gate = gate.New(gate.Options{
-		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
 		Scope: policy.Holds,
 	})
 	d.admin = admin.New(admin.Options{
-		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Gate: d.gate,
+		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate, Autonomy: d.autonomy,
 		File:   d.fileEdited,
 		Record: d.record.act,
 		Checkpoint: func(ctx context.Context) error {
 			_, err := d.sequencer.Checkpoint(ctx)
 			return err
 		},
-		Limits:  func() approval.Limits { return limits(&d.book.Current().Settings) },
+		Limits:  d.limits,
 		BaseURL: d.baseURL,
 	}, d.changes)
 	if err := d.openTools(); err != nil {
@@ -246,6 +296,7 @@ func (d *daemon) wire(addr string) error {
 		MCP:     d.mcp,
 		Hook:    d.newHooks(),
 		Health:  d.health,
+		Process: d.startProcess,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),
 		Metrics: d.metrics(),
 		Hosts:   hosts, Log: d.log,
@@ -277,6 +328,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
+	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })
 	if err := d.welcome(ctx); err != nil {
@@ -311,6 +363,9 @@ func (d *daemon) welcome(ctx context.Context) error {
 	_, err = fmt.Fprintf(d.opts.Terminal, "\n  Nobody is enrolled yet. Become the first approver (%s) by opening this link,\n  once, within ten minutes:\n\n    %s\n\n", name, link)
 	return err
 }
+
+// limits are the limits in force.
+func (d *daemon) limits() approval.Limits { return limits(&d.book.Current().Settings) }
 
 // newID makes an id for a call.
 func (d *daemon) newID() string {

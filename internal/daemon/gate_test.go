@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
@@ -107,7 +108,8 @@ func TestDecidedAgainInTheTransaction(t *testing.T) {
 	kill(false)
 	h.want(gate.Allowed, h.read())
 	h.tx(func(tx *store.Tx) error {
-		return h.Sessions.SetBlock(tx, h.agent.Agent, "alice", "too wild")
+		_, err := h.Sessions.SetBlock(tx, session.Block{Agent: h.agent.Agent, By: "alice", Reason: "too wild"})
+		return err
 	})
 	h.want(gate.Denied, h.read(), "too wild")
 	other := h.read()

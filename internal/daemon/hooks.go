@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
@@ -13,7 +14,7 @@ import (
 
 // newHooks puts the agents' hooks in front of the gate.
 func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply {
-	hooks := hook.New(hook.Options{Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log})
+	hooks := hook.New(hook.Options{Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
 		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
 	}
@@ -36,6 +37,7 @@ func (d *daemon) hostAsk(host string, c *call.Call) bool {
 type bindings struct {
 	store    *store.Store
 	sessions *session.Registry
+	desk     *approval.Desk
 }
 
 // Bind returns the session that a host's name stands for. A session that is
@@ -59,11 +61,17 @@ func (b *bindings) Bind(ctx context.Context, bind hook.Binding) (id string, err 
 		return "", admin.PublicError(err)
 	}
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
-		s, _, err := b.sessions.Open(tx, session.Open{
-			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process,
+		s, opened, err := b.sessions.Open(tx, session.Open{
+			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process, Resume: bind.Resume,
 		})
-		if err == nil {
-			id = s.ID
+		if err != nil {
+			return err
+		}
+		id = s.ID
+		if opened && bind.Resume {
+			// Another process takes the session on: it gets the answer to the
+			// question that waited, and nothing that was granted in advance.
+			_, err = b.desk.RevokeStanding(tx, s.ID, "its process ended")
 		}
 		return err
 	})

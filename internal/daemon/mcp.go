@@ -17,9 +17,10 @@ import (
 // openTools makes the gate's own operations: the groups of the table, and the
 // tools that take calls to them through the gate.
 func (d *daemon) openTools() error {
-	about := &aql.Gatekeeper{Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting}
+	about := &aql.Gatekeeper{Version: d.opts.Version, Decide: d.gate.Decide, Policy: d.book.For, Waiting: d.waiting, InForce: d.keeper.InForce}
+	ask, execute := d.executionGroups()
 	native, err := aql.New(
-		about,
+		about, ask, execute,
 		&aql.Elements{Library: d.library, Keeper: d.keeper},
 		&aql.Activation{Keeper: d.keeper},
 		&aql.Memories{Library: d.library},

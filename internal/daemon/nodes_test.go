@@ -13,6 +13,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/daemon"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 )
@@ -143,6 +144,7 @@ func TestAttack29EveryPause(t *testing.T) {
 			}
 		}
 		var other *gate.Answer
+		var block session.Block
 		acts := []struct {
 			name string
 			act  func(name string)
@@ -150,9 +152,12 @@ func TestAttack29EveryPause(t *testing.T) {
 		}{
 			{"kill", func(string) { must(n.b.Desk.SetKill(t.Context(), n.alice, true, "drill")) }, func() { must(n.b.Desk.SetKill(t.Context(), n.alice, false, "")) }},
 			{"block", func(string) {
-				must(n.b.Store.Write(t.Context(), func(tx *store.Tx) error { return n.b.Sessions.SetBlock(tx, "coder", "alice", "drill") }))
+				must(n.b.Store.Write(t.Context(), func(tx *store.Tx) (err error) {
+					block, err = n.b.Sessions.SetBlock(tx, session.Block{Agent: "coder", By: "alice", Reason: "drill"})
+					return err
+				}))
 			}, func() {
-				must(n.b.Store.Write(t.Context(), func(tx *store.Tx) error { return n.b.Sessions.Unblock(tx, "coder") }))
+				must(n.b.Store.Write(t.Context(), func(tx *store.Tx) error { return n.b.Sessions.Unblock(tx, "coder", block.ID) }))
 			}},
 			{"revoke", func(name string) {
 				_ = n.b.Desk.RevokeGrant(t.Context(), n.alice, n.grants[name]) // it may have been used first

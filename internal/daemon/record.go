@@ -16,6 +16,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
@@ -44,12 +45,14 @@ func (r *recorder) hideFields(names []string) {
 
 // stored is what goes into the log besides the decision.
 type stored struct {
-	Call    *storedCall  `json:"call,omitzero"`
-	Facts   *admin.Facts `json:"facts,omitzero"`
-	Verdict *gate.Ruling `json:"verdict,omitzero"`
-	Start   *gate.Start  `json:"start,omitzero"`
-	Outcome *gate.End    `json:"outcome,omitzero"`
-	Act     *admin.Act   `json:"act,omitzero"`
+	Call    *storedCall   `json:"call,omitzero"`
+	Facts   *admin.Facts  `json:"facts,omitzero"`
+	Verdict *gate.Ruling  `json:"verdict,omitzero"`
+	Start   *gate.Start   `json:"start,omitzero"`
+	Outcome *gate.End     `json:"outcome,omitzero"`
+	Restore *gate.Kept    `json:"restore,omitzero"`
+	Budget  *grant.Budget `json:"budget,omitzero"`
+	Act     *admin.Act    `json:"act,omitzero"`
 	// Posture says whether the gate held the agent or only advised it.
 	Posture string `json:"posture,omitzero"`
 }
@@ -94,6 +97,17 @@ func (r *recorder) text(s string) string {
 	return clean
 }
 
+func (r *recorder) texts(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = r.text(s)
+	}
+	return out
+}
+
 // decision takes secrets out of the evidence of votes.
 func (r *recorder) decision(d *call.Decision) *call.Decision {
 	clean := *d
@@ -136,12 +150,34 @@ func (r *recorder) facts(c *call.Call, d *call.Decision, f *facts.Facts) *admin.
 	v := admin.NewView(c, d, f).Facts
 	v.Words = r.text(v.Words)
 	v.Findings, v.Observed = r.evidence(v.Findings), r.evidence(v.Observed)
+	v.Uncommitted, v.Destroys = r.texts(v.Uncommitted), r.texts(v.Destroys)
 	needs := make([]call.Need, len(v.Needs))
 	for i, n := range v.Needs {
 		needs[i] = r.need(n)
 	}
 	v.Needs = needs
 	return v
+}
+
+// budget takes secrets out of the scopes of a budget.
+func (r *recorder) budget(b *grant.Budget) *grant.Budget {
+	if b == nil {
+		return nil
+	}
+	clean := *b
+	clean.Lines = slices.Clone(b.Lines)
+	for i := range clean.Lines {
+		clean.Lines[i].Need = r.need(clean.Lines[i].Need)
+	}
+	return &clean
+}
+
+// kept takes secrets out of what says which paths were not kept.
+func (r *recorder) kept(k *gate.Kept) *gate.Kept {
+	if k == nil {
+		return nil
+	}
+	return &gate.Kept{Point: k.Point, NotKept: r.texts(k.NotKept)}
 }
 
 // append adds an event to the log.
@@ -163,7 +199,7 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 		clean.Reason = r.text(clean.Reason)
 		verdict = &clean
 	}
-	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end})
+	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore), Budget: r.budget(e.Budget)})
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
@@ -28,7 +29,10 @@ type state struct {
 	store    *store.Store
 	desk     *approval.Desk
 	sessions *session.Registry
+	keeper   *autonomy.Keeper
 	record   *recorder
+	// strikes is how many violations block an agent, 0 for none.
+	strikes func() int
 
 	mu      sync.Mutex
 	last    map[lastKey]gate.Standing // what an agent's session met last
@@ -242,7 +246,9 @@ func (t *tx) File(r *gate.Request) (gate.RequestState, error) {
 }
 
 func (s *state) file(t *store.Tx, r *gate.Request) (got *approval.Request, joined bool, err error) {
-	view, err := json.Marshal(admin.NewView(r.Call, r.Decision, r.Facts))
+	shown := admin.NewView(r.Call, r.Decision, r.Facts)
+	shown.Facts.Kept, shown.Facts.NotKept = len(r.Facts.Touches) > 0, r.NotKept
+	view, err := json.Marshal(shown)
 	if err != nil {
 		return nil, false, err
 	}
@@ -327,9 +333,14 @@ func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
 func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
-	n, err := t.Exec(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4`, id, p.Agent, p.Session, p.Path)
-	if err == nil && n == 0 {
+	var operation string
+	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation`,
+		id, p.Agent, p.Session, p.Path).Scan(&operation)
+	if errors.Is(err, sql.ErrNoRows) {
 		return notOpen{id}
+	}
+	if err == nil && operation == call.OpPlan {
+		err = t.s.desk.EndBudgets(t.Tx, id)
 	}
 	return err
 }
@@ -339,6 +350,11 @@ func (t *tx) Append(events ...*gate.Event) error {
 	for _, e := range events {
 		if err := t.s.record.append(t.Tx, e); err != nil {
 			return err
+		}
+		if e.Verdict != nil && e.Verdict.Violation != "" {
+			if err := t.strike(e); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

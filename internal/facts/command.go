@@ -140,6 +140,7 @@ func commandText(strs []String) (text, where string, ok bool) {
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {
+	x.loses(c, e)
 	switch e.Kind {
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
@@ -192,6 +193,7 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.need(call.SecretsAccess, "environment", at)
 		return
 	case !e.Path.Known || e.Path.Value == "":
+		x.loss.writesBlind = x.loss.writesBlind || c != call.FSRead
 		if c != call.FSRead || e.Secret {
 			x.need(c, "", at)
 		}

@@ -21,8 +21,7 @@ type extractor struct {
 	seen  observed
 	// untrusted says that the tool is one that nobody knows.
 	untrusted bool
-	// changed are the paths that the call writes or deletes.
-	changed []string
+	loss      loss
 }
 
 // Extract describes a normalised call. A nil world judges the words alone.
@@ -49,7 +48,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	}
 	x.taint()
 	if w != nil {
-		x.facts.Uncommitted = w.Uncommitted(x.changed)
+		x.unsaved()
 		for _, file := range w.Read() {
 			x.look(file)
 		}
@@ -84,9 +83,7 @@ func (x *extractor) path(c call.Capability, s String) string {
 func (x *extractor) place(c call.Capability, real string, evidence call.Evidence) string {
 	x.look(real)
 	x.guard(real, c != call.FSRead, evidence)
-	if c == call.FSWrite || c == call.FSDelete {
-		x.changed = append(x.changed, real)
-	}
+	x.changes(c, real)
 	scope, inside := x.scope(real)
 	n := call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}}
 	if inside {

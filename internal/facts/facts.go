@@ -78,8 +78,14 @@ type Facts struct {
 	Self []call.Evidence
 	// ToolViolations lists what goes beyond the tool's declared policy.
 	ToolViolations []call.Evidence
-	// Uncommitted lists work that the call touches and nobody has saved.
+	// Uncommitted lists work that the call touches and that is saved nowhere
+	// else; Destroys is what of it would be gone afterwards.
 	Uncommitted []string
+	Destroys    []string
+	// Touches are the real paths that the call writes or deletes, each with
+	// all below it; TouchesMore says that these may not be all.
+	Touches     []string
+	TouchesMore bool
 	// Change is what a native call does to policy.
 	Change Change
 	// Loosens says in which ways it would loosen what is in force.

@@ -22,14 +22,17 @@ func (w *world) Readlink(p string) (string, bool, error) {
 	target, ok := w.links[p]
 	return target, ok, nil
 }
-func (w *world) Identify(p string) string      { return w.ids[p] }
-func (w *world) Read() []string                { return nil }
-func (w *world) Uncommitted([]string) []string { return nil }
+func (w *world) Identify(p string) string            { return w.ids[p] }
+func (w *world) Read() []string                      { return nil }
+func (w *world) Unsaved([]string, bool) []facts.Work { return nil }
+func (w *world) RefFiles(string) []string            { return nil }
+func (w *world) UnsavedIn(string) []facts.Work       { return nil }
 func (w *world) Program(word, _ string) shell.Program {
 	return shell.Program{State: shell.ProgramTrusted, Path: "/usr/bin/" + word}
 }
 func (w *world) Path(string) shell.PathInfo                   { return shell.PathInfo{} }
 func (w *world) Repository(string) shell.Repository           { return shell.Repository{Known: true} }
+func (w *world) Names(string) ([]string, bool)                { return nil, true }
 func (w *world) Script(string, string, string) (string, bool) { return "", false }
 
 var options = &facts.Options{

@@ -33,7 +33,7 @@ func (x *extractor) other(strs []String) {
 			x.host(s.Text, call.Evidence{Where: s.Where, Text: s.Text})
 		}
 	}
-	x.names(strs)
+	x.hinted(strs)
 	x.unknown("uses a tool that the gate does not know: "+x.call.Operation, code)
 	if code {
 		x.need(call.ProcExec, "", call.Evidence{Where: "operation", Text: "takes code"})

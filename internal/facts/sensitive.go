@@ -26,9 +26,9 @@ func (x *extractor) tagged(c call.Capability, real, scope string, e call.Evidenc
 	}
 }
 
-// names adds what the name of an unknown tool and those of its arguments
+// hinted adds what the name of an unknown tool and those of its arguments
 // imply.
-func (x *extractor) names(strs []String) {
+func (x *extractor) hinted(strs []String) {
 	add := func(secrets, user bool, name, where string) {
 		e := call.Evidence{Where: where, Text: name}
 		if secrets && !x.needs(call.SecretsAccess, name) {

@@ -21,8 +21,16 @@ type World interface {
 	Identify(path string) string
 	// Read lists the files whose content an answer rested on.
 	Read() []string
-	// Uncommitted lists work at or below the paths that no commit holds.
-	Uncommitted(paths []string) []string
+	// Unsaved lists work at or below the paths that no commit holds, and if
+	// they are to be gone what goes with them. What it cannot tell it lists as
+	// Unknown.
+	Unsaved(paths []string, gone bool) []Work
+	// UnsavedIn lists all such work in the repository that a directory is in,
+	// commits that no remote has and stashes included.
+	UnsavedIn(dir string) []Work
+	// RefFiles lists the files in which that repository keeps what its
+	// branches, its stash and its index stand for.
+	RefFiles(dir string) []string
 }
 
 // Options is what is known around a call besides the call itself.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 )
 
 // Verdict is the answer to a call. The zero value denies.
@@ -66,7 +67,7 @@ func (o Outcome) Valid() bool {
 // Event is one entry for the log. The sections that an event does not have
 // are nil.
 type Event struct {
-	// Kind is call, receipt or outcome.
+	// Kind is call, receipt, restore, budget or outcome.
 	Kind string
 	// Call is whose event it is; an outcome has only its id and principal.
 	Call *call.Call
@@ -78,6 +79,8 @@ type Event struct {
 	Verdict   *Ruling
 	Start     *Start
 	Outcome   *End
+	Restore   *Kept
+	Budget    *grant.Budget
 }
 
 // Ruling is the section of an event that says how the call was answered.
@@ -86,11 +89,16 @@ type Ruling struct {
 	// By is who decided: "policy", or the approvers whose grants were used.
 	By []string `json:"by"`
 	// Channel is where: "policy", "console", "terminal" …
-	Channel  []string `json:"channel"`
-	Grants   []string `json:"grants,omitzero"`
-	Request  string   `json:"request,omitzero"`
-	Reason   string   `json:"reason"`
-	Observed bool     `json:"observed,omitzero"`
+	Channel []string `json:"channel"`
+	Grants  []string `json:"grants,omitzero"`
+	// Budget is the budget that was drawn from.
+	Budget  string `json:"budget,omitzero"`
+	Request string `json:"request,omitzero"`
+	Reason  string `json:"reason"`
+	// Violation names what of a denied call was an attempt on the gate or
+	// carried an attack, "" for none.
+	Violation string `json:"violation,omitzero"`
+	Observed  bool   `json:"observed,omitzero"`
 }
 
 // Start is the section that says that the effect may begin.
@@ -144,6 +152,10 @@ type Answer struct {
 	// Run is the command line of gatehouse to run in place of the agent's
 	// command, so that the guarantees hold; nil to run the call as it stands.
 	Run []string `json:"run,omitzero"`
+	// Restore is the restore point that holds what the call changes.
+	Restore string `json:"restore,omitzero"`
+	// Budget is what a plan that goes ahead may spend.
+	Budget *grant.Budget `json:"budget,omitzero"`
 	// Lasting says that the same call would be let through again without a
 	// person: by policy, or for the rest of the session.
 	Lasting bool `json:"lasting,omitzero"`

@@ -32,6 +32,8 @@ type Options struct {
 	Describe func(*call.Call, *call.Decision, *facts.Facts) []byte
 	// NewID returns a new unique id for a call.
 	NewID func() string
+	// Keeper keeps what calls are about to change; nil keeps nothing.
+	Keeper Keeper
 	// Scope says whether one need lies within another, for session grants.
 	Scope grant.Scope
 	// Log receives what goes wrong; nil discards it.
@@ -65,12 +67,19 @@ type Submission struct {
 	// Ask has a person asked whatever the policy says: whoever calls may ask
 	// for more than the policy does.
 	Ask bool
+	// Composite makes the call the plan of a composite tool, which is decided
+	// as a whole and gets a budget.
+	Composite *Plan
+	// Budget is the budget that the call may draw from.
+	Budget string
 	// Plan says that the host is in a mode in which nothing may be changed.
 	Plan bool
 	// HostAsk lets the host ask the person at it where the gate can reach
 	// nobody. Such an answer is not verified and never meets a pinned call.
 	HostAsk bool
 
+	// ready is set where the call is only asked about, see File.
+	ready *bool
 	// given is what the answer to a batch says about this call of it; such a
 	// call is not asked about again.
 	given *grant.Grant
@@ -82,7 +91,11 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
 	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
 	defer span.End()
-	if err := c.Normalize(); err != nil {
+	err := c.Normalize()
+	if err == nil && sub.Composite != nil {
+		err = sub.Composite.Check()
+	}
+	if err != nil {
 		// A call that cannot be read is not recorded as one: there is no
 		// canonical form to record.
 		return &Answer{Message: "Denied: " + err.Error() + ". Correct the call and send it again.", Final: true}
@@ -125,7 +138,9 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		})
 	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
+	t.union(ctx)
 	t.decide()
+	t.preview()
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
 		t.answer, t.filed, t.edited = nil, nil, nil // the transaction may run more than once
 		now, err := tx.Standing(sub.Call)
@@ -154,7 +169,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 	if t.filed != nil {
 		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
-	return t.answer, t.edited
+	return t.keep(ctx), t.edited
 }
 
 // replaced goes on with the call that a person put in place of the one

@@ -28,6 +28,7 @@ type script struct {
 	before gate.Standing
 	inside gate.Standing
 	grants []grant.Grant
+	budget grant.Budget
 }
 
 var errStep = errors.New("secret detail of the database")
@@ -68,6 +69,10 @@ func (s *script) Request(context.Context, string) (gate.RequestState, error) {
 	return gate.RequestState{}, s.step("request")
 }
 
+func (s *script) Budget(context.Context, string, call.Principal) (*grant.Budget, error) {
+	return &s.budget, s.step("budget")
+}
+
 func (s *script) Opener(context.Context, string) (call.Principal, error) {
 	return call.Principal{}, s.step("opener")
 }
@@ -85,7 +90,16 @@ func (t tx) Standing(*call.Call) (gate.Standing, error) { return t.s.inside, t.s
 func (t tx) Grants(call.Principal) ([]grant.Grant, error) {
 	return t.s.grants, t.s.step("grants")
 }
-func (t tx) Consume(string) error { return t.s.step("consume") }
+func (t tx) Consume(string) error          { return t.s.step("consume") }
+func (t tx) AddBudget(*grant.Budget) error { return t.s.step("budget") }
+func (t tx) Draw(_ string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) ([]call.Vote, error) {
+	_, open := t.s.budget.Draw(c, d, votes, scope)
+	return open, t.s.step("draw")
+}
+func (t tx) Delegate(string, call.Principal, string, []grant.Line, grant.Scope) (*grant.Budget, error) {
+	return &grant.Budget{}, t.s.step("delegate")
+}
+func (t tx) ReturnBudget(string, call.Principal) error { return t.s.step("return") }
 func (t tx) File(*gate.Request) (gate.RequestState, error) {
 	return gate.RequestState{ID: "r_1", State: "pending", Expires: time.Unix(1, 0)}, t.s.step("file")
 }

@@ -31,6 +31,8 @@ type State interface {
 	Commit(ctx context.Context, fn func(Tx) error) error
 	// Request reads a request that was filed.
 	Request(ctx context.Context, id string) (RequestState, error)
+	// Budget reads a principal's own budget.
+	Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error)
 	// Opener returns whose an open call is.
 	Opener(ctx context.Context, callID string) (call.Principal, error)
 }
@@ -62,6 +64,14 @@ type Tx interface {
 	// this very one, while it waits or its approval has not been used; nil if
 	// nobody did.
 	Edited(p call.Principal, d *call.Decision) (*RequestState, error)
+	// AddBudget keeps the budget of a plan and gives it its id and its time.
+	AddBudget(b *grant.Budget) error
+	// Draw takes what the votes need from a budget of the caller's, if that
+	// discharges all of them; else it takes nothing and returns them.
+	Draw(budget string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) (open []call.Vote, err error)
+	// Delegate cuts a budget for a sub-agent; ReturnBudget ends one.
+	Delegate(budget string, p call.Principal, path string, lines []grant.Line, scope grant.Scope) (*grant.Budget, error)
+	ReturnBudget(budget string, p call.Principal) error
 	// File puts a request before a person, or joins the identical one that
 	// already waits.
 	File(r *Request) (RequestState, error)
@@ -82,6 +92,27 @@ type Tx interface {
 	Append(events ...*Event) error
 }
 
+// Keeper keeps copies of what calls are about to change, so that a person can
+// take it back.
+type Keeper interface {
+	// Preview says what of a call's changes could not be kept, and why.
+	Preview(c *call.Call, f *facts.Facts) (notKept []string)
+	// Keep copies what the call is about to change. An error means that the
+	// copy could not be written, and then the call must not run.
+	Keep(c *call.Call, f *facts.Facts) (Kept, error)
+	// Asked says that a person is asked in a session: what is allowed from
+	// then on is another batch.
+	Asked(session string)
+}
+
+// Kept is what was kept for a call.
+type Kept struct {
+	// Point is the restore point, "" if nothing had to be kept.
+	Point string `json:"point,omitzero"`
+	// NotKept says what is not in it, and why.
+	NotKept []string `json:"not_kept,omitzero"`
+}
+
 // Request is what a person is asked.
 type Request struct {
 	Call     *call.Call
@@ -89,6 +120,8 @@ type Request struct {
 	Decision *call.Decision
 	Offers   []grant.Offer
 	Limits   policy.Settings
+	// NotKept says what of its changes no restore point will hold, and why.
+	NotKept []string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
 }

@@ -15,6 +15,8 @@ type trial struct {
 	sub  *Submission
 	snap *policy.Snapshot
 	in   *policy.Input
+	// steps are the calls of a plan, each judged by itself.
+	steps []Step
 	// change is what the call would do to the caller's active elements.
 	change *element.Change
 
@@ -24,6 +26,10 @@ type trial struct {
 	answer *Answer
 	filed  *Request
 	edited *RequestState // the request of the call that a person made of this one
+	// drawn is the budget that the call drew from.
+	drawn string
+	// notKept is what no restore point would hold of what the call changes.
+	notKept []string
 }
 
 // decide decides the call and describes it for the log.
@@ -38,6 +44,8 @@ func (t *trial) decide() {
 func (t *trial) rule(tx Tx) error {
 	d := &t.decision
 	switch {
+	case t.sub.ready != nil:
+		return t.inquire(tx)
 	case d.Level == call.AutoApprove:
 		return t.allow(tx, nil)
 	case t.snap != nil && t.snap.Settings.Observe && !switched(d):
@@ -53,6 +61,16 @@ func (t *trial) rule(tx Tx) error {
 		grants = append(grants, *t.sub.given)
 	}
 	used, open := grant.Cover(t.sub.Call, d, grants, t.gate.opts.Scope)
+	if len(open) > 0 && t.sub.Budget != "" {
+		// What the grants leave open may be drawn from the plan's budget, all
+		// of it or nothing.
+		if open, err = tx.Draw(t.sub.Budget, t.sub.Call, d, open, t.gate.opts.Scope); err != nil {
+			return err
+		}
+		if len(open) == 0 {
+			t.drawn = t.sub.Budget
+		}
+	}
 	switch {
 	case len(open) > 0 && t.sub.given != nil:
 		return t.deny(tx, "it is judged differently now than when the batch was decided: "+open[0].Reason)
@@ -73,6 +91,11 @@ func (t *trial) rule(tx Tx) error {
 // allow lets the call through: it is open from here on, and on record.
 func (t *trial) allow(tx Tx, used []grant.Grant) error {
 	t.answer = allow(t.sub.Call, t.decision, used)
+	if t.sub.Composite != nil {
+		if err := t.grantBudget(tx, used); err != nil {
+			return err
+		}
+	}
 	return t.start(tx, used)
 }
 
@@ -117,7 +140,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 func (t *trial) deny(tx Tx, reason string) error {
 	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
 	e := t.event(nil)
-	e.Verdict.Reason = reason
+	e.Verdict.Reason, e.Verdict.Violation = reason, violation(&t.decision)
 	return tx.Append(e)
 }
 
@@ -146,7 +169,11 @@ func (t *trial) replaced(tx Tx) error {
 // file puts the call before a person, or denies it where too many wait.
 func (t *trial) file(tx Tx) error {
 	c := t.sub.Call
-	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: grant.Offers(c, &t.decision), Limits: t.snap.Settings}
+	offers := grant.Offers(c, &t.decision)
+	if t.sub.Composite != nil {
+		offers = offers[:1] // what a plan gets is its budget
+	}
+	r := &Request{Call: c, Facts: t.in.Facts, Decision: &t.decision, Offers: offers, Limits: t.snap.Settings, NotKept: t.notKept}
 	state, err := tx.File(r)
 	var refused *RefusedError
 	if errors.As(err, &refused) {
@@ -163,5 +190,7 @@ func (t *trial) file(tx Tx) error {
 
 // event is the record of the answer.
 func (t *trial) event(used []grant.Grant) *Event {
-	return &Event{Kind: "call", Call: t.sub.Call, Level: t.decision.Level, Described: t.described, Verdict: ruling(t.answer, used)}
+	e := &Event{Kind: "call", Call: t.sub.Call, Level: t.decision.Level, Described: t.described, Verdict: ruling(t.answer, used), Budget: t.answer.Budget}
+	e.Verdict.Budget = t.drawn
+	return e
 }

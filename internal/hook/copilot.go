@@ -5,8 +5,9 @@ import (
 )
 
 // copilot is GitHub Copilot: its CLI, and VS Code, which reads the same files
-// and sends and takes what Claude Code does.
-var copilot = agent{parse: parseCopilot, allow: allowCopilot, ask: askCopilot, rewrites: true, nameless: true}
+// and sends and takes what Claude Code does. Both are said to run an input that
+// a hook changed; neither was to be had for a run, so neither is given one.
+var copilot = agent{parse: parseCopilot, allow: allowCopilot, ask: askCopilot, nameless: true}
 
 func parseCopilot(raw []byte) (*event, error) {
 	var in struct {
@@ -50,16 +51,15 @@ func parseCopilot(raw []byte) (*event, error) {
 }
 
 type copilotAnswer struct {
-	Decision string         `json:"permissionDecision"`
-	Reason   string         `json:"permissionDecisionReason,omitzero"`
-	Input    jsontext.Value `json:"modifiedArgs,omitzero"`
+	Decision string `json:"permissionDecision"`
+	Reason   string `json:"permissionDecisionReason,omitzero"`
 }
 
 func allowCopilot(e *event, edited jsontext.Value, why string) Reply {
 	if e.name != "" {
 		return allowClaude(e, edited, why)
 	}
-	return say(copilotAnswer{Decision: "allow", Reason: why, Input: edited})
+	return say(copilotAnswer{Decision: "allow", Reason: why})
 }
 
 func askCopilot(e *event, why string) Reply {

@@ -67,9 +67,6 @@ type agent struct {
 	later func(e *event, why string) Reply
 	// rewrites says that the host runs the input that allow gives it.
 	rewrites bool
-	// tellsOriginal says that the host reports the input a call came with when
-	// it has run, not the one it was given.
-	tellsOriginal bool
 	// nameless says that the host may leave its session without a name; it is
 	// then the process's.
 	nameless bool

@@ -2,9 +2,10 @@ package hook
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// gemini is the Gemini CLI. Its ask is held to even where it approves
-// everything by itself; run headless, it ends there.
-var gemini = agent{parse: parseGemini, allow: allowGemini, ask: askGemini, rewrites: true, tellsOriginal: true}
+// gemini is the Gemini CLI. It does hold to "ask", and where nobody sits in
+// front of it waits for ever; it does not say whether somebody does, so it is
+// not asked to ask.
+var gemini = agent{parse: parseGemini, allow: allowGemini, rewrites: true}
 
 var geminiMoments = map[string]moment{
 	"BeforeTool": before, "AfterTool": after, "SessionStart": begin, "SessionEnd": end,
@@ -22,7 +23,6 @@ func parseGemini(raw []byte) (*event, error) {
 		return nil, err
 	}
 	e := in.event(geminiMoments)
-	e.asks = true // it does not say in which mode it is
 	if e.moment == after && len(in.Response.Error) > 0 && in.Response.Error.Kind() != 'n' {
 		e.moment = failed
 	}
@@ -32,7 +32,6 @@ func parseGemini(raw []byte) (*event, error) {
 type geminiAnswer struct {
 	Decision string          `json:"decision"`
 	Reason   string          `json:"reason,omitzero"`
-	Message  string          `json:"systemMessage,omitzero"`
 	Specific *geminiSpecific `json:"hookSpecificOutput,omitzero"`
 }
 
@@ -47,8 +46,4 @@ func allowGemini(e *event, edited jsontext.Value, why string) Reply {
 		out.Specific = &geminiSpecific{e.name, edited}
 	}
 	return say(out)
-}
-
-func askGemini(_ *event, why string) Reply {
-	return say(geminiAnswer{Decision: "ask", Reason: why, Message: why})
 }

@@ -33,6 +33,9 @@ type Sessions interface {
 type Binding struct {
 	Agent, Ref, Workspace, Surface string
 	Peer                           session.Peer
+	// Resume says that the session was told to come back, so that it may do so
+	// in another process.
+	Resume bool
 }
 
 // Gate is what the hooks need of the gate.
@@ -58,6 +61,8 @@ type Options struct {
 type Hooks struct {
 	opts Options
 	open openCalls
+	// later are the sessions that were told to come back.
+	later deferrals
 }
 
 // New makes hooks.
@@ -102,6 +107,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	p := call.Principal{Agent: fmt.Sprintf("%s-%d", r.Host, r.Peer.Chain[0].UID), Path: e.path}
 	p.Session, err = h.opts.Sessions.Bind(ctx, Binding{
 		Agent: p.Agent, Ref: e.ref, Workspace: observe.RealDir(e.dir), Surface: surface(r.Host), Peer: r.Peer,
+		Resume: h.later.has(p.Agent, e.ref),
 	})
 	if err != nil {
 		h.opts.Log.Warn("a hook's event does not belong to its session", "host", r.Host, "session", e.ref, "error", err)
@@ -117,7 +123,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	case refused:
 		return h.close(ctx, e, p, gate.Refused)
 	case end:
-		return h.end(ctx, p)
+		return h.end(ctx, p, h.later.has(p.Agent, e.ref))
 	}
 	return Reply{}
 }
@@ -147,11 +153,11 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), Held: r.Held, Rewrites: a.rewrites && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
-		HostAsk: a.ask != nil && e.asks && h.opts.HostAsk(r.Host, c),
+		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
 	case ans.Verdict == gate.Allowed && ans.Edited != nil && !a.rewrites:
@@ -172,9 +178,9 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 			}
 		}
 		edited = withNotes(edited, e.input)
-		told := edited
-		if edited == nil || a.tellsOriginal {
-			told = e.input
+		told := e.input
+		if edited != nil {
+			told = edited
 		}
 		h.open.add(p, e, openCall{id: id, input: told})
 		return a.allow(e, edited, ans.Message)
@@ -182,6 +188,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
 	case ans.Verdict == gate.Pending && r.Defer && a.later != nil && e.moment == before:
+		h.later.add(p.Agent, e.ref, ans.Expires)
 		return a.later(e, ans.Message)
 	}
 	return block(ans.Message)
@@ -240,10 +247,14 @@ func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome g
 	return block("The gate has stopped this session: " + why + ". Tell the person you work for.")
 }
 
-// end closes what the session has open, whose end nobody told, and the session.
-func (h *Hooks) end(ctx context.Context, p call.Principal) Reply {
+// end closes what the session has open, whose end nobody told, and the session,
+// unless it is to come back.
+func (h *Hooks) end(ctx context.Context, p call.Principal, comesBack bool) Reply {
 	for _, o := range h.open.drop(p.Session) {
 		h.finish(ctx, o.id, o.principal, gate.Unknown, "the host ended the session without saying how it ended")
+	}
+	if comesBack {
+		return Reply{}
 	}
 	if err := h.opts.Sessions.End(ctx, p.Session, "the host"); err != nil {
 		h.opts.Log.Warn("a session could not be ended", "session", p.Session, "error", err)

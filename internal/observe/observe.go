@@ -99,6 +99,7 @@ type view struct {
 	identities   map[string]string
 	repositories map[string]shell.Repository
 	read         map[string]bool // files whose content a description rests on
+	unsaved      map[string][]facts.Work
 }
 
 type link struct {
@@ -110,7 +111,7 @@ type link struct {
 func newView() *view {
 	return &view{
 		links: make(map[string]link), identities: make(map[string]string),
-		repositories: make(map[string]shell.Repository), read: make(map[string]bool),
+		repositories: make(map[string]shell.Repository), read: make(map[string]bool), unsaved: make(map[string][]facts.Work),
 	}
 }
 

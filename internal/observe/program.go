@@ -1,10 +1,13 @@
 package observe
 
 import (
+	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/go-json-experiment/json"
 
@@ -96,6 +99,20 @@ func (v *view) Path(abs string) shell.PathInfo {
 
 // maxScripts is the largest file that scripts are read from.
 const maxScripts = 1 << 20
+
+// maxNames is how many entries of a directory are looked at.
+const maxNames = 10_000
+
+// Names lists what is in a directory.
+func (v *view) Names(dir string) (names []string, known bool) {
+	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	names, err = f.Readdirnames(maxNames + 1)
+	return names, (err == nil || errors.Is(err, io.EOF)) && len(names) <= maxNames
+}
 
 // Script gives the text that a task runner would run. What runs it is read
 // too for the world digest, so that an approval does not outlive a change.

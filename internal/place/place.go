@@ -34,7 +34,35 @@ func Find(home string) (Place, error) {
 }
 
 // Socket is the unix socket of the daemon.
-func (p Place) Socket() string { return filepath.Join(p.Home, "gatehouse.sock") }
+func (p Place) Socket() string {
+	if p.Home == SystemHome {
+		return SystemSocket
+	}
+	return filepath.Join(p.Home, "gatehouse.sock")
+}
+
+// Where the gate lives that is a service of its own user. Its data is nobody
+// else's business; its socket is for everyone.
+const (
+	SystemHome   = "/var/lib/gatehouse"
+	SystemSocket = "/run/gatehouse/gatehouse.sock"
+)
+
+// Reach returns the place of the gate that a client talks to: the one it is
+// told of, the user's own if that is there, or else the system's.
+func Reach(home string) (Place, error) {
+	own, err := Find(home)
+	if err != nil || home != "" || os.Getenv("GATEHOUSE_HOME") != "" {
+		return own, err
+	}
+	if _, err := os.Lstat(own.Socket()); err == nil {
+		return own, nil
+	}
+	if _, err := os.Lstat(SystemSocket); err == nil {
+		return Place{Home: SystemHome}, nil
+	}
+	return own, nil
+}
 
 // Keys is the directory of the gate's keys.
 func (p Place) Keys() string { return filepath.Join(p.Home, "keys") }

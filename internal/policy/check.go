@@ -71,6 +71,7 @@ func (f *File) check(failed map[string]bool) Problems {
 	c.operations()
 	c.risk()
 	c.limits()
+	c.watching()
 	for _, name := range slices.Sorted(maps.Keys(f.Hosts)) {
 		if !slices.Contains(HostNames(), name) {
 			c.add(join("hosts", name), orList(name, HostNames()), "unknown agent host %q", name)
@@ -262,6 +263,19 @@ func (c *checker) limits() {
 	} {
 		if v != nil && *v <= 0 {
 			c.add(join("limits", key), `write it like "15m"`, "%s must be longer than nothing", key)
+		}
+	}
+}
+
+// watching checks the danger zone and how far executions go.
+func (c *checker) watching() {
+	if d := c.f.Danger; d != nil {
+		c.oneOf(join("danger", "strictness"), d.Strictness, strictnesses)
+	}
+	if a := c.f.Autonomy; a != nil {
+		c.oneOf(join("autonomy", "risk_tolerance"), a.RiskTolerance, tolerances)
+		if a.MaxSteps != nil && (*a.MaxSteps < 1 || *a.MaxSteps > 1000) {
+			c.add(join("autonomy", "max_steps"), "", "max_steps must lie between 1 and 1000: there is no execution without end")
 		}
 	}
 }

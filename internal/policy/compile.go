@@ -53,6 +53,9 @@ func defaults() Settings {
 		RequestLife:         15 * time.Minute,
 		GrantLife:           120 * time.Second,
 		SessionGrantLife:    12 * time.Hour,
+		Strictness:          StrictnessStandard,
+		RiskTolerance:       "moderate",
+		MaxSteps:            10,
 	}
 }
 

@@ -104,7 +104,7 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	d.World = in.Facts.World
 	d.Policy = s.Hash
 	d.TakesCode = in.Facts.TakesCode
-	d.Pinned = op != nil && pinned(op, in.Facts)
+	d.Pinned = op != nil && pinned(op, in.Facts) || s.verifies(in) != ""
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}

@@ -83,6 +83,9 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 	values := map[string]string{
 		"profile": set.Profile, "mode": mode, "attendance": attendance, "isolation": set.Isolation,
 		"risk.confirm_at": fmt.Sprint(set.RiskConfirmAt), "risk.deny_at": denyAt, "risk.irreversible": set.Irreversible.String(),
+		"danger.strictness":            set.Strictness,
+		"autonomy.risk_tolerance":      set.RiskTolerance,
+		"autonomy.max_steps":           fmt.Sprint(set.MaxSteps),
 		"limits.pending_per_session":   fmt.Sprint(set.PendingPerSession),
 		"limits.pending_per_principal": fmt.Sprint(set.PendingPerPrincipal),
 		"limits.asks_per_hour":         fmt.Sprint(set.AsksPerHour),

@@ -37,6 +37,10 @@ type File struct {
 	Risk *Risk `toml:"risk,omitempty" json:"risk,omitempty" jsonschema:"From which risk on a person is asked."`
 	// Limits bounds attention and time.
 	Limits *Limits `toml:"limits,omitempty" json:"limits,omitempty" jsonschema:"How much attention agents may take, and how long answers live."`
+	// Danger says how strictly the danger zone is guarded.
+	Danger *Danger `toml:"danger,omitempty" json:"danger,omitempty" jsonschema:"How strictly agents are watched and what is verified."`
+	// Autonomy bounds how far agents go on their own.
+	Autonomy *Autonomy `toml:"autonomy,omitempty" json:"autonomy,omitempty" jsonschema:"How far executed agents go on their own."`
 	// Hosts holds settings per agent host, such as claude.
 	Hosts map[string]Host `toml:"hosts,omitempty" json:"hosts,omitempty" jsonschema:"Settings per agent host, such as claude."`
 	// Redact names further fields whose values are never stored.
@@ -133,6 +137,20 @@ type Limits struct {
 	RequestLife         *Duration `toml:"request_life,omitempty" json:"request_life,omitempty" jsonschema:"How long a request waits for an answer, such as 15m."`
 	GrantLife           *Duration `toml:"grant_life,omitempty" json:"grant_life,omitempty" jsonschema:"How long an approval of one call stays unused, such as 120s."`
 	SessionGrantLife    *Duration `toml:"session_grant_life,omitempty" json:"session_grant_life,omitempty" jsonschema:"How long an approval for a session lives at most, such as 12h."`
+}
+
+// Danger says what leads to the danger zone and what is verified.
+type Danger struct {
+	// Strictness is minimal, standard, elevated or maximum.
+	Strictness string `toml:"strictness,omitempty" json:"strictness,omitempty" jsonschema:"minimal: only a dangerous step blocks an agent; standard: repeated violations do, too; elevated: sooner, and whatever deletes or cannot be undone is verified with a second factor; maximum: everything beyond a read is."`
+}
+
+// Autonomy bounds what an executed agent may set for itself.
+type Autonomy struct {
+	// RiskTolerance is conservative, moderate or aggressive.
+	RiskTolerance string `toml:"risk_tolerance,omitempty" json:"risk_tolerance,omitempty" jsonschema:"The highest tolerance an execution can have: conservative (pauses above 25), moderate (50) or aggressive (75)."`
+	// MaxSteps is how many steps an execution takes before it pauses.
+	MaxSteps *int `toml:"max_steps,omitempty" json:"max_steps,omitempty" jsonschema:"How many steps an execution takes at most before a person lets it go on."`
 }
 
 // Host holds the settings of one agent host.

@@ -148,6 +148,8 @@ func (p pools) file(t *rapid.T) *policy.File {
 	}
 	life := policy.Duration(time.Minute)
 	f.Limits = &policy.Limits{AsksPerHour: draws(t, []int{1, 60, 100}, "asks"), GrantLife: draws(t, []policy.Duration{life, 5 * life}, "life")}
+	f.Danger = &policy.Danger{Strictness: rapid.SampledFrom([]string{"", "", "minimal", "standard", "elevated", "maximum"}).Draw(t, "strictness")}
+	f.Autonomy = &policy.Autonomy{RiskTolerance: rapid.SampledFrom([]string{"", "", "conservative", "aggressive"}).Draw(t, "tolerance"), MaxSteps: draws(t, []int{3, 10, 20}, "steps")}
 	f.Adjustable = rapid.SampledFrom([][]string{nil, {"profile"}, {"rules", "risk"}, {"profile", "mode", "isolation", "capabilities", "limits"}}).Draw(t, "adjustable")
 	return f
 }

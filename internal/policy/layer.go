@@ -86,7 +86,8 @@ func (r rights) list() []string {
 // tighten (operations, redact) is not among them.
 func adjustableKeys() []string {
 	return []string{
-		"attendance", "capabilities", "hosts", "isolation",
+		"attendance", "autonomy", "autonomy.max_steps", "autonomy.risk_tolerance", "capabilities",
+		"danger", "danger.strictness", "hosts", "isolation",
 		"limits", "limits.asks_per_hour", "limits.grant_life", "limits.pending_per_principal",
 		"limits.pending_per_session", "limits.request_life", "limits.session_grant_life",
 		"mode", "notify", "profile",

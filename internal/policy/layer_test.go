@@ -17,6 +17,7 @@ func TestDefault(t *testing.T) {
 		Profile: "supervised", Isolation: "none", RiskConfirmAt: 61, Irreversible: call.ConfirmSingleUse,
 		PendingPerSession: 5, PendingPerPrincipal: 20, AsksPerHour: 60,
 		RequestLife: 15 * time.Minute, GrantLife: 2 * time.Minute, SessionGrantLife: 12 * time.Hour,
+		Strictness: "standard", RiskTolerance: "moderate", MaxSteps: 10,
 		Capabilities: map[call.Capability]policy.CapabilityDef{},
 	}
 	s := policy.Default()

@@ -59,6 +59,9 @@ func settingsLoosen(old, new *Settings) []Change {
 	loosened(fewerIsStricter(old.RequestLife, new.RequestLife), "limits.request_life", old.RequestLife, new.RequestLife)
 	loosened(fewerIsStricter(old.GrantLife, new.GrantLife), "limits.grant_life", old.GrantLife, new.GrantLife)
 	loosened(fewerIsStricter(old.SessionGrantLife, new.SessionGrantLife), "limits.session_grant_life", old.SessionGrantLife, new.SessionGrantLife)
+	loosened(laterIsStricter(strictnesses)(old.Strictness, new.Strictness), "danger.strictness", old.Strictness, new.Strictness)
+	loosened(laterIsStricter(tolerances)(old.RiskTolerance, new.RiskTolerance), "autonomy.risk_tolerance", old.RiskTolerance, new.RiskTolerance)
+	loosened(fewerIsStricter(old.MaxSteps, new.MaxSteps), "autonomy.max_steps", old.MaxSteps, new.MaxSteps)
 	for _, name := range HostNames() {
 		loosened(hostAsk(old, name) < hostAsk(new, name), "hosts."+name+".host_ask", hostAskWords[hostAsk(old, name)], hostAskWords[hostAsk(new, name)])
 	}

@@ -20,6 +20,9 @@ func (m *merger) scalars() {
 	merge(m, "risk.confirm_at", &set.RiskConfirmAt, number(func(f *File) *int { return ifSet(f.Risk, func(r *Risk) *int { return r.ConfirmAt }) }), fewerIsStricter)
 	merge(m, "risk.deny_at", &set.RiskDenyAt, number(func(f *File) *int { return ifSet(f.Risk, func(r *Risk) *int { return r.DenyAt }) }), deniesEarlier)
 	merge(m, "risk.irreversible", &set.Irreversible, number(func(f *File) *call.Level { return ifSet(f.Risk, func(r *Risk) *call.Level { return r.Irreversible }) }), call.Level.StricterThan)
+	merge(m, "danger.strictness", &set.Strictness, word(func(f *File) *string { return ifSet(f.Danger, func(d *Danger) *string { return &d.Strictness }) }), laterIsStricter(strictnesses))
+	merge(m, "autonomy.risk_tolerance", &set.RiskTolerance, word(func(f *File) *string { return ifSet(f.Autonomy, func(a *Autonomy) *string { return &a.RiskTolerance }) }), laterIsStricter(tolerances))
+	merge(m, "autonomy.max_steps", &set.MaxSteps, number(func(f *File) *int { return ifSet(f.Autonomy, func(a *Autonomy) *int { return a.MaxSteps }) }), fewerIsStricter)
 	limit := func(key string, dst *int, field func(*Limits) *int) {
 		merge(m, key, dst, number(func(f *File) *int { return ifSet(f.Limits, field) }), fewerIsStricter)
 	}
@@ -52,11 +55,26 @@ func number[T any](get func(*File) *T) func(*File) (T, bool) {
 	}
 }
 
+// word reads a word through a pointer; the empty one says nothing.
+func word(get func(*File) *string) func(*File) (string, bool) {
+	return func(f *File) (string, bool) {
+		if p := get(f); p != nil && *p != "" {
+			return *p, true
+		}
+		return "", false
+	}
+}
+
 // The ways in which one value is stricter than another.
 
 func offIsStricter(a, b bool) bool               { return !a && b }
 func onIsStricter(a, b bool) bool                { return a && !b }
 func fewerIsStricter[T cmp.Ordered](a, b T) bool { return a < b }
+
+// laterIsStricter: the words are listed from the loosest on.
+func laterIsStricter(words []string) func(a, b string) bool {
+	return func(a, b string) bool { return slices.Index(words, a) > slices.Index(words, b) }
+}
 
 // deniesEarlier: 0 never denies.
 func deniesEarlier(a, b int) bool { return a != 0 && (b == 0 || a < b) }

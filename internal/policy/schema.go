@@ -33,6 +33,8 @@ func Schema() (*jsonschema.Schema, error) {
 	s.Properties["mode"].Enum = anys(modes)
 	s.Properties["attendance"].Enum = anys(attendances)
 	s.Properties["isolation"].Enum = anys(isolations)
+	s.Properties["danger"].Properties["strictness"].Enum = anys(strictnesses)
+	s.Properties["autonomy"].Properties["risk_tolerance"].Enum = anys(tolerances)
 	s.Properties["adjustable"].Items.Enum = anys(adjustableKeys())
 	s.Properties["operations"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: []any{call.Deny.String()}}
 	s.Properties["tools"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: anys(call.HostOperations())}

@@ -44,6 +44,12 @@ type Settings struct {
 	RequestLife         time.Duration
 	GrantLife           time.Duration
 	SessionGrantLife    time.Duration
+	// Strictness says what leads to the danger zone and what is verified.
+	Strictness string
+	// RiskTolerance and MaxSteps bound what executions may set for
+	// themselves.
+	RiskTolerance string
+	MaxSteps      int
 	// HostAsk holds the hosts that a file says something about; for others
 	// the kind of installation decides.
 	HostAsk      map[string]bool

@@ -64,6 +64,11 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 	if (in.Plan || in.Switches.Plan) && !reads(in) && in.Call.Operation != call.OpNote {
 		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
 	}
+	if why := s.verifies(in); why != "" {
+		return ballot(call.StageSwitch, []call.Vote{{
+			Stage: call.StageSwitch, Source: "strictness", Rule: s.Settings.Strictness, Level: call.ConfirmSingleUse, Reason: why,
+		}})
+	}
 	return passed(call.StageSwitch, nothing)
 }
 
@@ -182,6 +187,11 @@ func (s *Snapshot) voteRisk(in *Input, _ *Buffer) call.Ballot {
 		add("irreversible", set.Irreversible, "it cannot be undone")
 	}
 	votes = s.voteTaint(in, votes)
+	if len(f.Destroys) > 0 {
+		// No setting turns this off, and as a vote on this very use no session
+		// grant answers it: what would be lost is different every time.
+		add("unsaved", call.ConfirmSingleUse, "it destroys work that is saved nowhere else: "+some(f.Destroys, 3))
+	}
 	if f.Outside {
 		add("outside", call.ConfirmSingleUse, "it acts outside the agent's own processes")
 	}
@@ -194,4 +204,12 @@ func (s *Snapshot) voteSelf(in *Input, _ *Buffer) call.Ballot {
 		return passed(call.StageSelf, nothing)
 	}
 	return deny(call.StageSelf, "self", "protected", "it reaches the gate itself: "+in.Facts.Self[0].Text, in.Facts.Self...)
+}
+
+// some names the first few of a list.
+func some(list []string, n int) string {
+	if len(list) <= n {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:n], ", "), len(list)-n)
 }

@@ -51,7 +51,7 @@ func TestActiveElements(t *testing.T) {
 		if l := first.Resolve("delete_element", "", false).Level; l != call.Deny {
 			t.Errorf("delete_element is %s", l)
 		}
-		h.write(t, func(tx *store.Tx) error { return h.SetBlock(tx, "someone", "test", "x") })
+		h.write(t, func(tx *store.Tx) error { return block(tx, h, "someone", "test", "x") })
 		if check(p, "persona/everywhere", "persona/here") != first {
 			t.Error("a change elsewhere compiles the policy again")
 		}

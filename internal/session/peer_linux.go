@@ -127,7 +127,8 @@ func readProcess(pid int) (p Process, parent int, err error) {
 // readStat reads the parent and the start time. The program's name, in
 // brackets, is the process's own choice and may hold anything, brackets too.
 func readStat(dir string) (parent int, start uint64, err error) {
-	text, err := os.ReadFile(dir + "/stat")
+	var buf [1024]byte
+	text, err := readProc(dir+"/stat", buf[:])
 	if err != nil {
 		return 0, 0, err
 	}
@@ -144,6 +145,24 @@ func readStat(dir string) (parent int, start uint64, err error) {
 	return parent, start, errors.Join(errParent, errStart)
 }
 
+// readProc reads the beginning of a file of /proc, as much as the buffer holds.
+// It is on the way of every connection, several times, so it makes no more
+// system calls than it must.
+func readProc(path string, buf []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	for {
+		n, err := unix.Read(fd, buf)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		return buf[:max(n, 0)], err
+	}
+}
+
 func cutLast(text []byte, sep byte) (before, after []byte, found bool) {
 	i := bytes.LastIndexByte(text, sep)
 	if i < 0 {
@@ -155,7 +174,8 @@ func cutLast(text []byte, sep byte) (before, after []byte, found bool) {
 // readUID reads the effective user from status: the owner of /proc/PID is root
 // for processes that do not let themselves be traced.
 func readUID(dir string) (uint32, error) {
-	text, err := os.ReadFile(dir + "/status")
+	var buf [4096]byte
+	text, err := readProc(dir+"/status", buf[:])
 	if err != nil {
 		return 0, err
 	}

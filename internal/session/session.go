@@ -49,6 +49,9 @@ type Session struct {
 	Seen       time.Time  `json:"seen"`
 	Ended      time.Time  `json:"ended,omitzero"`
 	EndedBy    string     `json:"ended_by,omitzero"`
+	// Lineage are the agents that its process was started under, the nearest
+	// first. What stops one of them stops this session as well.
+	Lineage []string `json:"lineage,omitzero"`
 	// Touch asks the caller to call [Registry.Touch] in a write.
 	Touch bool `json:"-"`
 }
@@ -67,6 +70,9 @@ type Open struct {
 	Peer       Peer
 	Attendance Attendance
 	Mode       Mode
+	// Resume takes a session on whose process has ended while a question of it
+	// waits, in another process of the same user.
+	Resume bool
 }
 
 // seenEvery is how exact a session's last use is.
@@ -75,7 +81,7 @@ const seenEvery = time.Minute
 const maxName = 512
 
 const sessionColumns = `id, agent, ref, surface, workspace, pid, start, uid, boot, machine, token, attendance, mode,
-	opened, seen, ended, ended_by, mac`
+	opened, seen, ended, ended_by, lineage, mac`
 
 // sessionRow signs everything but the last use, which changes all the time and
 // opens nothing.
@@ -83,13 +89,17 @@ func (g *Registry) sessionRow(s *Session) *keyring.Row {
 	return g.keys.Row("session").Text(s.ID, s.Agent, s.Ref, s.Surface, s.Workspace).
 		Int(int64(s.Process.PID), int64(s.Process.Start), int64(s.Process.UID)).
 		Text(s.Process.Boot, s.Process.Machine, s.Token, string(s.Attendance), string(s.Mode)).
-		Time(s.Opened, s.Ended).Text(s.EndedBy)
+		Time(s.Opened, s.Ended).Text(s.EndedBy, s.lineage())
 }
+
+// lineage is the list as it is stored; names of agents hold no blank.
+func (s *Session) lineage() string { return strings.Join(s.Lineage, " ") }
 
 // sessionScan is where a row's columns go while it is read.
 type sessionScan struct {
 	s                          Session
 	start, opened, seen, ended int64
+	lineage                    string
 	mac                        []byte
 }
 
@@ -97,13 +107,15 @@ func (c *sessionScan) dest() []any {
 	s := &c.s
 	return []any{&s.ID, &s.Agent, &s.Ref, &s.Surface, &s.Workspace, &s.Process.PID, &c.start, &s.Process.UID,
 		&s.Process.Boot, &s.Process.Machine, &s.Token, &s.Attendance, &s.Mode, &c.opened, &c.seen, &c.ended, &s.EndedBy,
-		&c.mac}
+		&c.lineage, &c.mac}
 }
 
 // session checks the signature of what was read.
 func (g *Registry) session(c *sessionScan) (*Session, error) {
 	s := &c.s
-	s.Process.Start = uint64(c.start)
+	if s.Process.Start = uint64(c.start); c.lineage != "" {
+		s.Lineage = strings.Fields(c.lineage)
+	}
 	s.Opened, s.Seen, s.Ended = keyring.Time(c.opened), keyring.Time(c.seen), keyring.Time(c.ended)
 	if !g.sessionRow(s).Is(c.mac) {
 		return nil, fmt.Errorf("session %s: %w", s.ID, ErrForged)
@@ -152,6 +164,8 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 			return old, false, nil
 		case old.Process.IsZero() || !g.gone(old.Process, o.Peer):
 			return nil, false, fmt.Errorf("session %s: %w", old.ID, ErrForeign)
+		case o.Resume && old.Process.UID == s.Process.UID:
+			return old, true, g.rebind(tx, old, s.Process)
 		default:
 			if err := g.End(tx, old.ID, "its process ended"); err != nil {
 				return nil, false, err
@@ -165,10 +179,13 @@ func (g *Registry) Open(tx *store.Tx, o Open) (s *Session, opened bool, err erro
 		return nil, false, err
 	}
 	s.Opened, s.Seen = now, now
+	if s.Lineage, err = g.lineageOf(tx, s, o.Peer); err != nil {
+		return nil, false, err
+	}
 	n, err := tx.Exec(`INSERT INTO agent_session (`+sessionColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-		$11, $12, $13, $14, $15, 0, '', $16) ON CONFLICT DO NOTHING`, s.ID, s.Agent, s.Ref, s.Surface, s.Workspace,
+		$11, $12, $13, $14, $15, 0, '', $16, $17) ON CONFLICT DO NOTHING`, s.ID, s.Agent, s.Ref, s.Surface, s.Workspace,
 		s.Process.PID, int64(s.Process.Start), int64(s.Process.UID), s.Process.Boot, s.Process.Machine, s.Token,
-		string(s.Attendance), string(s.Mode), keyring.Micros(now), keyring.Micros(now), g.sessionRow(s).Sum())
+		string(s.Attendance), string(s.Mode), keyring.Micros(now), keyring.Micros(now), s.lineage(), g.sessionRow(s).Sum())
 	if err != nil {
 		return nil, false, err
 	}
@@ -312,6 +329,18 @@ func (g *Registry) barred(tx *store.Tx, p Process) error {
 		return err
 	}
 	return fmt.Errorf("session %s: %w (%s)", old.ID, ErrEnded, old.EndedBy)
+}
+
+// rebind binds a session to another process.
+func (g *Registry) rebind(tx *store.Tx, s *Session, p Process) error {
+	if err := g.barred(tx, p); err != nil {
+		return err
+	}
+	s.Process = p
+	_, err := tx.Exec(`UPDATE agent_session SET pid = $1, start = $2, uid = $3, boot = $4, machine = $5, mac = $6 WHERE id = $7 AND ended = 0`,
+		p.PID, int64(p.Start), int64(p.UID), p.Boot, p.Machine, g.sessionRow(s).Sum(), s.ID)
+	store.Notify(tx, Topic, s.ID)
+	return err
 }
 
 // SetAttendance says whether someone is there to be asked.

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
@@ -21,6 +20,9 @@ type Standing struct {
 	Kill   bool
 	Danger bool
 	Why    string
+	// Block is the block that Danger comes from, "" where it is the list of
+	// blocks that was edited.
+	Block string
 	// Policy and Epoch are what is in force in the scope that was asked for.
 	Policy call.Digest
 	Epoch  int64
@@ -42,7 +44,7 @@ const standingQuery = `SELECT k.killed, k.reason, k.set_by, k.set_at, k.blocks, 
 	COALESCE(s.id, ''), COALESCE(s.agent, ''), COALESCE(s.ref, ''), COALESCE(s.surface, ''), COALESCE(s.workspace, ''),
 	COALESCE(s.pid, 0), COALESCE(s.start, 0), COALESCE(s.uid, 0), COALESCE(s.boot, ''), COALESCE(s.machine, ''),
 	COALESCE(s.token, ''), COALESCE(s.attendance, ''), COALESCE(s.mode, ''), COALESCE(s.opened, 0), COALESCE(s.seen, 0),
-	COALESCE(s.ended, 0), COALESCE(s.ended_by, ''), COALESCE(s.mac, '')
+	COALESCE(s.ended, 0), COALESCE(s.ended_by, ''), COALESCE(s.lineage, ''), COALESCE(s.mac, '')
 	FROM switches k
 	LEFT JOIN policy_head p ON p.scope = $1
 	LEFT JOIN agent_session s ON s.id = $2
@@ -153,15 +155,15 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 		return Standing{}, err
 	}
 	var st Standing
+	if err := g.judgeSession(&st, &c, key.agent); err != nil {
+		return Standing{}, err
+	}
 	g.judgeSwitches(&st, &k, killMAC, blocks, key.agent)
 	if len(hash) > 0 {
 		if len(hash) != copy(h.Hash[:], hash) || !g.headRow(&h).Is(headMAC) {
 			return Standing{}, fmt.Errorf("policy of %s: %w", key.scope, ErrForged)
 		}
 		st.Policy, st.Epoch = h.Hash, h.Epoch
-	}
-	if err := g.judgeSession(&st, &c, key.agent); err != nil {
-		return Standing{}, err
 	}
 	return st, g.judgeElements(tx, &st, &k, key.agent)
 }
@@ -188,14 +190,14 @@ func (g *Registry) judgeElements(tx *store.Tx, st *Standing, k *Switches, agent 
 // judgeSwitches reads the kill switch and the blocks; whatever is not as the
 // gate wrote it stops.
 func (g *Registry) judgeSwitches(st *Standing, k *Switches, mac []byte, blocks []Block, agent string) {
-	i := slices.IndexFunc(blocks, func(b Block) bool { return b.Agent == agent })
+	block := blocking(blocks, agent, st.Session)
 	switch {
 	case !g.switchRow(k).Is(mac):
 		st.Kill, st.Why = true, "the row of switches was edited in the database"
 	case k.Kill:
 		st.Kill, st.Why = true, "the kill switch is on: "+k.Reason
-	case i >= 0:
-		st.Danger, st.Why = true, "this agent is blocked: "+blocks[i].Reason
+	case block != nil:
+		st.Danger, st.Block, st.Why = true, block.ID, "this agent is blocked: "+block.Reason
 	case !hmac.Equal(g.blockList(blocks), k.blocks):
 		st.Danger, st.Why = true, "the list of blocked agents was edited in the database"
 	}

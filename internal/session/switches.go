@@ -1,13 +1,11 @@
 package session
 
 import (
-	"crypto/hmac"
 	"database/sql"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -170,111 +168,6 @@ func checkWords(words ...string) error {
 		}
 	}
 	return nil
-}
-
-// Block is an agent in the danger zone.
-type Block struct {
-	Agent  string    `json:"agent"`
-	Reason string    `json:"reason"`
-	By     string    `json:"by"`
-	At     time.Time `json:"at"`
-}
-
-func (g *Registry) blockRow(b *Block) *keyring.Row {
-	return g.keys.Row("block").Text(b.Agent, b.Reason, b.By).Time(b.At)
-}
-
-// SetBlock blocks an agent in all its sessions, under any spelling of its
-// name. Blocking one that is blocked keeps the first reason.
-func (g *Registry) SetBlock(tx *store.Tx, agent, by, reason string) error {
-	if err := checkWords(agent, by, reason); err != nil {
-		return err
-	}
-	now, err := tx.Now()
-	if err != nil {
-		return err
-	}
-	b := &Block{Agent: AgentID(agent), Reason: reason, By: by, At: now}
-	if b.Agent == "" {
-		return fmt.Errorf("%w: a block needs an agent", ErrInvalid)
-	}
-	return g.changeBlocks(tx, func() error {
-		_, err := tx.Exec(`INSERT INTO danger_block (agent, reason, set_by, set_at, mac) VALUES ($1, $2, $3, $4, $5)
-			ON CONFLICT (agent) DO NOTHING`, b.Agent, b.Reason, b.By, keyring.Micros(now), g.blockRow(b).Sum())
-		return err
-	})
-}
-
-// changeBlocks changes the list of blocks. One that is not as the gate left it
-// is not signed anew: that would make the edit good.
-func (g *Registry) changeBlocks(tx *store.Tx, change func() error) error {
-	s, err := g.readSwitches(tx, tx.ForUpdate())
-	if err != nil {
-		return err
-	}
-	before, err := g.Blocks(tx)
-	if err != nil {
-		return err
-	}
-	if !hmac.Equal(g.blockList(before), s.blocks) {
-		return fmt.Errorf("danger blocks: %w", ErrForged)
-	}
-	if err := change(); err != nil {
-		return err
-	}
-	after, err := g.Blocks(tx)
-	if err != nil {
-		return err
-	}
-	s.blocks = g.blockList(after)
-	store.Notify(tx, Topic, "block")
-	return g.writeSwitches(tx, s)
-}
-
-// blockList signs which agents are blocked. Blocks come in the order of their
-// names.
-func (g *Registry) blockList(blocks []Block) []byte {
-	row := g.keys.Row("blocks")
-	for i := range blocks {
-		row.Text(blocks[i].Agent)
-	}
-	return row.Sum()
-}
-
-// Unblock releases an agent; it works on a corrupt row too, since a person
-// looked at it. Like releasing the kill switch it is for approvers alone.
-func (g *Registry) Unblock(tx *store.Tx, agent string) error {
-	return g.changeBlocks(tx, func() error {
-		n, err := tx.Exec(`DELETE FROM danger_block WHERE agent = $1`, AgentID(agent))
-		if err == nil && n == 0 {
-			err = fmt.Errorf("block on %s: %w", agent, ErrNotFound)
-		}
-		return err
-	})
-}
-
-// corrupt is the reason given for a block whose row was edited.
-const corrupt = "the block's row was edited in the database; it blocks until an approver releases it"
-
-// Blocks lists the blocked agents by name. A row that was edited is listed as
-// such: it blocks.
-func (g *Registry) Blocks(tx *store.Tx) ([]Block, error) {
-	blocks, err := store.All(tx, func(rows *store.Rows) (Block, error) {
-		var b Block
-		var at int64
-		var mac []byte
-		if err := rows.Scan(&b.Agent, &b.Reason, &b.By, &at, &mac); err != nil {
-			return b, err
-		}
-		b.At = keyring.Time(at)
-		if !g.blockRow(&b).Is(mac) {
-			b.Reason = corrupt
-		}
-		return b, nil
-	}, `SELECT agent, reason, set_by, set_at, mac FROM danger_block`)
-	// Sorted here: a database's order of names can change with its system's.
-	slices.SortFunc(blocks, func(a, b Block) int { return strings.Compare(a.Agent, b.Agent) })
-	return blocks, err
 }
 
 // Head is the policy in force in one scope.

@@ -32,6 +32,32 @@ func stops(st session.Standing, err error, policy call.Digest) bool {
 	return err != nil || st.Kill || st.Danger || st.SessionEnded || st.Policy != policy
 }
 
+// blocker is a registry, or a hall with one.
+type blocker interface {
+	SetBlock(*store.Tx, session.Block) (session.Block, error)
+	Unblock(tx *store.Tx, agent, id string) error
+	Blocks(*store.Tx) ([]session.Block, error)
+}
+
+func block(tx *store.Tx, g blocker, agent, by, reason string) error {
+	_, err := g.SetBlock(tx, session.Block{Agent: agent, By: by, Reason: reason})
+	return err
+}
+
+// unblock releases an agent from whatever block it has.
+func unblock(tx *store.Tx, g blocker, agent string) error {
+	blocks, err := g.Blocks(tx)
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		if b.Agent == session.AgentID(agent) {
+			return g.Unblock(tx, agent, b.ID)
+		}
+	}
+	return g.Unblock(tx, agent, "b_none")
+}
+
 func TestStanding(t *testing.T) {
 	t.Parallel()
 	storetest.Both(t, func(t *testing.T, s *store.Store) {
@@ -47,7 +73,7 @@ func TestStanding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(session.Standing{}, "Session", "Why")); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(session.Standing{}, "Session", "Why", "Block")); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 			if (got.Kill || got.Danger) != (got.Why != "") {
@@ -76,22 +102,27 @@ func TestStanding(t *testing.T) {
 		})
 		expect("another scope's policy", session.Standing{Policy: two, Epoch: 2})
 
-		h.write(t, func(tx *store.Tx) error { return h.SetBlock(tx, "Claude", "ada", "wrote to /etc") })
-		h.write(t, func(tx *store.Tx) error { return h.SetBlock(tx, "claude", "bob", "again") })
+		h.write(t, func(tx *store.Tx) error { return block(tx, h, "Claude", "ada", "wrote to /etc") })
+		h.write(t, func(tx *store.Tx) error { return block(tx, h, "claude", "bob", "again") })
 		expect("blocked", session.Standing{Policy: two, Epoch: 2, Danger: true})
 		h.write(t, func(tx *store.Tx) error { return h.SetKill(tx, true, "ada", "fire") })
 		expect("killed and blocked", session.Standing{Policy: two, Epoch: 2, Kill: true})
 		h.write(t, func(tx *store.Tx) error { return h.SetKill(tx, false, "ada", "") })
-		h.write(t, func(tx *store.Tx) error { return h.SetBlock(tx, "codex", "ada", "x") })
-		h.write(t, func(tx *store.Tx) error { return h.Unblock(tx, "ＣLAUDE") })
+		h.write(t, func(tx *store.Tx) error { return block(tx, h, "codex", "ada", "x") })
+		h.write(t, func(tx *store.Tx) error { return unblock(tx, h, "ＣLAUDE") })
 		expect("released", session.Standing{Policy: two, Epoch: 2})
-		if err := h.back(t, func(tx *store.Tx) error { return h.Unblock(tx, "claude") }); !errors.Is(err, session.ErrNotFound) {
+		if err := h.back(t, func(tx *store.Tx) error { return unblock(tx, h, "claude") }); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("released twice: %v", err)
 		}
 		var blocks []session.Block
 		h.write(t, func(tx *store.Tx) (err error) { blocks, err = h.Blocks(tx); return err })
 		if len(blocks) != 1 || blocks[0].Agent != "codex" {
 			t.Errorf("blocks: %+v", blocks)
+		}
+		for _, b := range blocks {
+			if err := h.back(t, func(tx *store.Tx) error { return h.Unblock(tx, b.Agent, "b_older") }); !errors.Is(err, session.ErrNotFound) {
+				t.Errorf("released by the id of another block: %v", err)
+			}
 		}
 		h.write(t, func(tx *store.Tx) error { return h.End(tx, se.ID, "ada") })
 		expect("ended", session.Standing{Policy: two, Epoch: 2, SessionEnded: true})
@@ -141,7 +172,7 @@ func (n *pair) blocked(t *testing.T) call.Principal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.write(t, func(tx *store.Tx) error { return n.SetBlock(tx, "codex", "ada", "x") })
+	n.write(t, func(tx *store.Tx) error { return block(tx, n, "codex", "ada", "x") })
 	return call.Principal{Agent: "codex", Session: se.ID}
 }
 
@@ -158,13 +189,13 @@ func TestTamperedSwitchesStop(t *testing.T) {
 		for table, columns := range map[string][]string{
 			"switches":      {"killed", "reason", "set_by", "set_at", "blocks", "version", "mac"},
 			"policy_head":   {"scope", "hash", "epoch", "set_by", "set_at", "mac"},
-			"agent_session": {"id", "agent", "ref", "surface", "workspace", "pid", "start", "uid", "boot", "machine", "token", "attendance", "mode", "opened", "ended", "ended_by", "mac"},
+			"agent_session": {"id", "agent", "ref", "surface", "workspace", "pid", "start", "uid", "boot", "machine", "token", "attendance", "mode", "opened", "ended", "ended_by", "lineage", "mac"},
 		} {
 			for _, column := range columns {
 				n.tampered(t, table+"."+column, n.p, func(tx *store.Tx) error { return spoil(tx, table, column) })
 			}
 		}
-		for _, column := range []string{"agent", "reason", "set_by", "set_at", "mac"} {
+		for _, column := range []string{"id", "agent", "workspace", "reason", "set_by", "set_at", "mac"} {
 			n.tampered(t, "danger_block."+column, blocked, func(tx *store.Tx) error { return spoil(tx, "danger_block", column) })
 		}
 		n.tampered(t, "the switches are deleted", n.p, sql(`DELETE FROM switches`))
@@ -172,7 +203,7 @@ func TestTamperedSwitchesStop(t *testing.T) {
 		n.tampered(t, "the blocks are deleted", n.p, sql(`DELETE FROM danger_block`))
 		n.tampered(t, "the policy is deleted", n.p, sql(`DELETE FROM policy_head`))
 		n.tampered(t, "the session is deleted", n.p, sql(`DELETE FROM agent_session`))
-		n.tampered(t, "a block is made by hand", n.p, sql(`INSERT INTO danger_block VALUES ('claude', 'x', 'x', 1, $1)`, []byte{1}))
+		n.tampered(t, "a block is made by hand", n.p, sql(`INSERT INTO danger_block (agent, reason, set_by, set_at, mac) VALUES ('claude', 'x', 'x', 1, $1)`, []byte{1}))
 		n.write(t, func(tx *store.Tx) error { return n.SetKill(tx, true, "ada", "fire") })
 		n.tampered(t, "the kill switch is released by hand", n.p, sql(`UPDATE switches SET killed = $1`, false))
 	})
@@ -186,8 +217,8 @@ func TestTamperedSwitchesAreMendedByPeople(t *testing.T) {
 		n := newPair(t, opts)
 		n.blocked(t)
 		for name, fn := range map[string]func(tx *store.Tx) error{
-			"a block":   func(tx *store.Tx) error { return n.SetBlock(tx, "gemini", "ada", "x") },
-			"a release": func(tx *store.Tx) error { return n.Unblock(tx, "codex") },
+			"a block":   func(tx *store.Tx) error { return block(tx, n, "gemini", "ada", "x") },
+			"a release": func(tx *store.Tx) error { return unblock(tx, n, "codex") },
 		} {
 			if err := n.back(t, func(tx *store.Tx) error {
 				return errors.Join(sql(`DELETE FROM danger_block`)(tx), fn(tx))
@@ -291,7 +322,7 @@ func (n *pair) paused(t *testing.T, fn func(tx *store.Tx) error) (done chan erro
 // throws are the ways to stop a principal.
 var throws = map[string]func(n *pair, tx *store.Tx) error{
 	"kill":    func(n *pair, tx *store.Tx) error { return n.SetKill(tx, true, "ada", "fire") },
-	"block":   func(n *pair, tx *store.Tx) error { return n.SetBlock(tx, n.p.Agent, "ada", "x") },
+	"block":   func(n *pair, tx *store.Tx) error { return block(tx, n, n.p.Agent, "ada", "x") },
 	"session": func(n *pair, tx *store.Tx) error { return n.End(tx, n.p.Session, "ada") },
 	"policy": func(n *pair, tx *store.Tx) error {
 		_, err := n.SetPolicyHead(tx, scope, n.policy, call.Digest{2}, "ada")
@@ -424,8 +455,8 @@ func TestStandingInOneTransaction(t *testing.T) {
 		changes := map[string]func(*store.Tx) error{
 			"kill":    func(tx *store.Tx) error { return h.SetKill(tx, true, "ada", "drill") },
 			"release": func(tx *store.Tx) error { return h.SetKill(tx, false, "ada", "over") },
-			"block":   func(tx *store.Tx) error { return h.SetBlock(tx, "claude", "ada", "wild") },
-			"unblock": func(tx *store.Tx) error { return h.Unblock(tx, "claude") },
+			"block":   func(tx *store.Tx) error { return block(tx, h, "claude", "ada", "wild") },
+			"unblock": func(tx *store.Tx) error { return unblock(tx, h, "claude") },
 			"end":     func(tx *store.Tx) error { return h.End(tx, se.ID, "ada") },
 		}
 		h.write(t, func(tx *store.Tx) error {

@@ -30,6 +30,7 @@ type analyzer struct {
 	operands []word
 	words    []word
 	log      []undo
+	quick    quick
 	reader   strings.Reader
 }
 
@@ -65,6 +66,8 @@ type job struct {
 	inFunc       *function
 	stdin        output
 	notedLimit   bool
+	plainCode    bool // an interpreter is told nothing but its code
+	isolated     bool // Python was told not to look for modules in the working directory
 
 	// args and effects are cut into pieces that the result keeps.
 	args    []Arg
@@ -102,6 +105,8 @@ func Analyze(cmd string, opts Options) *Analysis {
 func (a *analyzer) release() *Analysis {
 	out := a.out
 	a.hits, a.operands, a.words, a.log = emptied(a.hits), emptied(a.operands), emptied(a.words), emptied(a.st.log)
+	a.quick.text = ""
+	a.quick.empty()
 	a.job = job{}
 	analyzers.Put(a)
 	return out
@@ -195,6 +200,19 @@ func (a *analyzer) script(text string) {
 	}
 	if odd && a.depth == 0 {
 		a.characters(text)
+	}
+	if a.opts.Dialect == Bash && !odd {
+		before := a.quick.memory
+		list, ok := a.quick.parse(text)
+		if ok {
+			a.stmts(list)
+		}
+		if a.depth > 0 || !ok {
+			a.quick.memory = before
+		}
+		if ok {
+			return
+		}
 	}
 	p := parsers.Get().(*syntax.Parser)
 	lang := a.variant()

@@ -135,6 +135,8 @@ func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
 	}
 	ps := a.parse(knowledge.StylePOSIX, &p.Spec, nil, args, 1)
 	defer ps.release()
+	a.plainCode, a.isolated = plainly(p.Name, &ps), ps.find("-I", "-P") != nil
+	defer func() { a.plainCode, a.isolated = false, false }()
 	a.applyHits(p, &ps)
 	ops := append([]word(nil), ps.operands()...)
 	for _, h := range ps.hits() {

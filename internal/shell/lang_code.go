@@ -2,10 +2,14 @@ package shell
 
 import "strings"
 
-// code is inline code of an interpreter. It is never safe; words in it tell
+// code is inline code of an interpreter. Unless it is proved to read only it is
+// not safe; words in it tell
 // whether it destroys, contacts or writes, and strings it hands to a shell
 // are followed.
 func (a *analyzer) code(language string, w *word) {
+	if a.pureCode(language, w) {
+		return
+	}
 	first := len(a.out.Commands)
 	a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs " + language + " code", Bounded: w.known})
 	destructive, network, write, shell := a.kb.CodeWords(language)

@@ -53,6 +53,8 @@ type World interface {
 	// Script gives the shell text a task runner would run: kind is "npm" or
 	// "make", name the script or target.
 	Script(kind, dir, name string) (text string, known bool)
+	// Names lists what is in a directory. It is not known if that is too much.
+	Names(dir string) (names []string, known bool)
 }
 
 // Program is what a command word runs.

