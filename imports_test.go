@@ -66,7 +66,7 @@ var order = [][]string{
 	{"internal/daemon"},
 
 	// Clients of the gate, which speak its API, and the commands.
-	{"internal/client", "internal/canary", "internal/connect", "internal/install"},
+	{"internal/client", "internal/canary", "internal/connect", "internal/install", "internal/transcript"},
 	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
 	{"tool/serve", "tool/standard", "tool/tooltest"},
 	{"examples/internal/program"},

@@ -169,14 +169,14 @@ func (b *bubble) namespaceArgs(info string) {
 // bubbleConfig is the second stage's part. The Landlock rules repeat what the
 // mounts say, so that one mistake in either is not yet an escape.
 func bubbleConfig(p *plan, grouped bool) (*launch.Config, error) {
-	filter, err := buildFilter(filterOptions{notify: true, unix: len(p.spec.UnixSockets) > 0, inet: true, noExec: p.spec.NoExec})
+	filter, err := buildFilter(filterOptions{notify: true, unix: p.unixInside(), inet: true, noExec: p.spec.NoExec})
 	if err != nil {
 		return nil, err
 	}
 	cfg := &launch.Config{
 		Path: p.path, Argv: p.spec.Command, Env: p.env, Dir: p.dir, Umask: 0o022,
 		Filter: filter, Notify: true, Limits: rlimits(p.limits, 0, true, grouped),
-		Listen: p.port, TTY: p.spec.TTY != nil, Namespaces: namespaces(),
+		Listen: p.port, Socket: p.channel(), TTY: p.spec.TTY != nil, Namespaces: namespaces(),
 	}
 	abi := landlockABI()
 	cfg.HandledFS, cfg.Scoped = landlockMasks(abi)

@@ -37,6 +37,11 @@ func (b *bubble) mounts() error {
 	if err := b.etc(whole); err != nil {
 		return err
 	}
+	for _, path := range sortedKeys(p.spec.Files) {
+		if err := b.data(path, p.spec.Files[path]); err != nil {
+			return err
+		}
+	}
 	for link, target := range p.links {
 		b.add("--symlink", target, link)
 	}
@@ -218,7 +223,7 @@ func stagedPath(staged map[string]string, path string) string {
 
 // sockets binds the named ones, wherever they are, into their own places.
 func (b *bubble) sockets(st *stage) error {
-	if len(b.plan.spec.UnixSockets) == 0 {
+	if !b.plan.unixInside() {
 		return nil // none can be made inside, so none can be reached
 	}
 	for _, path := range otherSockets(b.plan) {

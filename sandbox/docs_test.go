@@ -43,7 +43,8 @@ func TestDocumentedLimits(t *testing.T) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a.name, mark(sandbox.Bubblewrap), mark(sandbox.Landlock), mark(sandbox.Firejail))
 	}
-	fmt.Fprintf(&b, "\nHeld by all wherever they apply: %d further attempts over %d mechanisms.\n\n", held, len(mechanisms))
+	// Machines differ in what they have to be attacked, so not to the last one.
+	fmt.Fprintf(&b, "\nHeld by all wherever they apply: more than %d further attempts over %d mechanisms.\n\n", held/50*50, len(mechanisms))
 	b.WriteString("| guarantee | bubblewrap | landlock |\n| --- | --- | --- |\n")
 	s := sandbox.Supported()
 	for _, name := range sandbox.AllGuarantees.Names() {

@@ -163,7 +163,10 @@ func proxyAttempts() []attempt {
 		"undeclared name": "evil.test", "apex of a wildcard": "wild.test", "denied below a wildcard": "bad.wild.test", "look-alike": "good.test.evil.test",
 		"suffix": "notgood.test", "metadata address": "169.254.169.254", "mapped metadata": "[::ffff:169.254.169.254]", "loopback": "127.0.0.1",
 		"private": "10.0.0.1", "decimal": "2130706433", "short form": "127.1", "rebound name": "rebind.test", "metadata behind a name": "inner.test",
-		"nat64": "[64:ff9b::7f00:1]", "6to4": "[2002:7f00:1::1]",
+		"nat64": "[64:ff9b::7f00:1]", "6to4": "[2002:7f00:1::1]", "teredo": "[2001:0:0:0:0:0:80ff:fffe]", "compatible": "[::7f00:1]",
+		"loopback, version 6": "[::1]", "localhost": "localhost", "localhost with a dot": "localhost.", "octal": "0177.0.0.1", "hexadecimal": "0x7f.1",
+		"unspecified": "0.0.0.0", "unspecified, version 6": "[::]", "public resolver": "8.8.8.8", "user before the host": "good.test@evil.test",
+		"escaped end": "good.test%00.evil.test", "mapped private": "[::ffff:10.0.0.1]", "unique local": "[fd00::1]", "link-local": "[fe80::1]",
 	} {
 		list = append(list, proxied("connect: "+name, "connect "+target+" $TCP"), proxied("socks: "+name, "socks "+target+" $TCP"))
 	}

@@ -95,7 +95,7 @@ func chooseForExplain(p *plan) (Backend, []string) {
 		}
 		e := Supported().Of(b)
 		got := e.Guarantees
-		if len(p.spec.Write) > 0 && got.Has(ReadAbsent) {
+		if len(p.spec.Write)+len(p.spec.Private) > 0 && got.Has(ReadAbsent) {
 			got |= ProtectedPaths
 		}
 		switch miss := p.need &^ got; {

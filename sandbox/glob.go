@@ -20,6 +20,8 @@ type root struct {
 	write bool
 	dir   bool
 	isNew bool // created for this run
+	// private roots have no protected names.
+	private bool
 }
 
 // InexactGlobError: a write pattern that no back-end can hold exactly. It is

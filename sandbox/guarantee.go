@@ -105,7 +105,7 @@ func needed(s *Spec) Guarantee {
 	} else {
 		need |= HostNames
 	}
-	if len(s.Write) > 0 && !s.Overlay.active() {
+	if len(s.Write)+len(s.Private) > 0 && !s.Overlay.active() {
 		need |= ProtectedPaths
 	}
 	if s.NoExec {

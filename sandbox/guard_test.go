@@ -24,7 +24,7 @@ func gate(dir, mark string) {
 }
 
 // A gate that is killed outright takes its runs with it.
-func TestTreeDiesWithTheGate(t *testing.T) {
+func TestAttack42TreeDiesWithTheGate(t *testing.T) {
 	dir := work(t)
 	mark := "0.77" + strings.TrimLeft(dir, "/tmpghwork-")
 	cmd := exec.Command(selfPath(t), "gate", dir, mark)
@@ -50,7 +50,7 @@ func TestTreeDiesWithTheGate(t *testing.T) {
 }
 
 // With one socket named, another in the same directory stays out of reach.
-func TestOnlyNamedSockets(t *testing.T) {
+func TestAttack38OnlyNamedSockets(t *testing.T) {
 	h := newHost(t, 0)
 	defer h.close()
 	services(h)
@@ -90,7 +90,7 @@ func TestMainForCommandLines(t *testing.T) {
 
 // A declared directory alternates with a link to a secret one while runs start:
 // whatever is mounted is the directory, or nothing runs.
-func TestSwappedRootIsNeverFollowed(t *testing.T) {
+func TestAttack12SwappedRootIsNeverFollowed(t *testing.T) {
 	h := newHost(t, 0)
 	defer h.close()
 	ws, link := h.dir+"/flip", h.dir+"/flop"

@@ -51,6 +51,17 @@ func chooseIdentity(p *plan) (identity, error) {
 	return identity{uid: id, gid: id, drop: true, fresh: true}, err
 }
 
+// RunsAs returns the user id that a command of this Spec has, inside and out.
+func RunsAs(s Spec) (int, error) {
+	p, err := newPlan(&s)
+	if err != nil {
+		return 0, err
+	}
+	defer removePlaceholders(p)
+	id, err := chooseIdentity(p)
+	return id.uid, err
+}
+
 // freshID is chosen once per process, so that the mapping below is made once.
 var freshID = sync.OnceValues(func() (int, error) {
 	var b [2]byte

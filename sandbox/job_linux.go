@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -168,6 +169,19 @@ func (j *job) serve(r *report) error {
 		if err := j.serveEgress(files[0]); err != nil {
 			return err
 		}
+		files = files[1:]
+	}
+	if c := j.plan.spec.Channel; c != nil {
+		if len(files) == 0 {
+			return errors.New("no channel came out")
+		}
+		l, err := net.FileListener(files[0])
+		_ = files[0].Close()
+		if err != nil {
+			return err
+		}
+		j.services = append(j.services, l)
+		j.waits.Go(func() { c.Serve(l) })
 		files = files[1:]
 	}
 	if len(files) > 0 {

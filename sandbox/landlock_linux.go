@@ -22,7 +22,7 @@ const (
 	landlockV1   uint64 = unix.LANDLOCK_ACCESS_FS_MAKE_SYM<<1 - 1
 )
 
-var errOverlay = errors.New("an overlay takes a mount namespace")
+var errOwnView = errors.New("an overlay, files and channels take a mount namespace")
 
 // landlockABI is the kernel's version of Landlock, 0 for none.
 func landlockABI() int {
@@ -66,8 +66,8 @@ func startLandlock(p *plan, st *streams) (*job, error) {
 	if p.port != 0 {
 		return nil, &missingError{HostNames}
 	}
-	if p.spec.Overlay.active() {
-		return nil, errOverlay
+	if p.ownView() {
+		return nil, errOwnView
 	}
 	id, err := chooseIdentity(p)
 	if err != nil {
@@ -158,8 +158,15 @@ func enterScope() error {
 
 // signallable finds a process, other than this one, that may be signalled now.
 func signallable() int {
-	for _, pid := range append([]int{1, os.Getppid()}, processIDs()...) {
-		if pid > 0 && pid != os.Getpid() && unix.Kill(pid, 0) == nil {
+	may := func(pid int) bool { return pid > 0 && pid != os.Getpid() && unix.Kill(pid, 0) == nil }
+	// Listing all processes costs as much as starting one.
+	for _, pid := range []int{1, os.Getppid()} {
+		if may(pid) {
+			return pid
+		}
+	}
+	for _, pid := range processIDs() {
+		if may(pid) {
 			return pid
 		}
 	}

@@ -21,6 +21,10 @@ func TestMain(m *testing.M) {
 		gate(os.Args[2], os.Args[3])
 		return
 	}
+	if len(os.Args) > 3 && os.Args[1] == "known-user" {
+		fmt.Fprintln(os.Stderr, knownUser(os.Args[2], os.Args[3:]))
+		os.Exit(1)
+	}
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		attack(os.Args[2], os.Args[3:])
 		return

@@ -91,6 +91,14 @@ func (p *plan) declare() error {
 	if err != nil {
 		return err
 	}
+	private, err := writeRoots(s.Private, p.dir)
+	if err != nil {
+		return err
+	}
+	for _, r := range private {
+		r.private = true
+		writes = append(writes, r)
+	}
 	if s.Overlay.active() {
 		real, err := filepath.EvalSymlinks(s.Overlay.Root)
 		if err != nil {
@@ -171,6 +179,7 @@ func (p *plan) protect() error {
 		if !r.write || p.spec.Overlay.active() && r.path == p.overlayRoot() {
 			continue
 		}
+		g := g.in(r)
 		if !r.dir {
 			comps := strings.Split(strings.Trim(fold(r.path), "/"), "/")
 			if g.match(comps) || slices.Contains(g.paths, r.path) {
@@ -207,6 +216,22 @@ func (p *plan) protect() error {
 	}
 	slices.Sort(p.pins)
 	return nil
+}
+
+// unixInside says whether sockets of that family can be made inside.
+func (p *plan) unixInside() bool { return len(p.spec.UnixSockets) > 0 || p.spec.Channel != nil }
+
+// channel is the path to listen on inside, "" for none.
+func (p *plan) channel() string {
+	if p.spec.Channel == nil {
+		return ""
+	}
+	return p.spec.Channel.Path
+}
+
+// ownView says whether the Spec asks for a file system of its own.
+func (p *plan) ownView() bool {
+	return p.spec.Overlay.active() || len(p.spec.Files) > 0 || p.spec.Channel != nil
 }
 
 func (p *plan) overlayRoot() string {

@@ -71,6 +71,14 @@ func newGuard(s *Spec, dir string) (*guard, error) {
 	return g, nil
 }
 
+// in returns the guard that applies inside a root.
+func (g *guard) in(r root) *guard {
+	if r.private {
+		return &guard{paths: g.paths}
+	}
+	return g
+}
+
 // fold is the form in which names are compared: a file system that ignores
 // case would take .GIT for .git.
 func fold(s string) string { return strings.ToLower(s) }

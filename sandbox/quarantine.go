@@ -34,7 +34,7 @@ func (b *baseline) settle(p *plan) ([]Moved, error) {
 			continue
 		}
 		var found []finding
-		if err := p.guard.scan(r.path, func(f finding) error {
+		if err := p.guard.in(r).scan(r.path, func(f finding) error {
 			found = append(found, f)
 			return nil
 		}); err != nil {

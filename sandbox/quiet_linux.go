@@ -34,8 +34,8 @@ func (q *quiet) start(p *plan, st *streams) (*job, error) {
 	switch {
 	case p.port != 0:
 		return nil, &missingError{HostNames}
-	case p.spec.Overlay.active():
-		return nil, errOverlay
+	case p.ownView():
+		return nil, errOwnView
 	case p.spec.TTY != nil:
 		return nil, errors.New("no terminal under this back-end")
 	}
@@ -123,6 +123,10 @@ func (q *quiet) stage(j *job) error {
 	if err != nil {
 		return err
 	}
+	// A child that another run starts meanwhile would hold the file open for
+	// writing until it executes something, and keep this one from executing it.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(j.private+"/launch", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o555)
 	if err != nil {
 		return err

@@ -217,7 +217,7 @@ func (p *Process) Guarantees() Guarantee { return p.job.guarantees }
 func (p *Process) finish(state *os.ProcessState, err error) {
 	j := p.job
 	r := &Result{Backend: j.backend, Guarantees: j.guarantees, Passed: p.tried, Stripped: j.plan.stripped}
-	r.Waived = j.plan.spec.Without & (needed(&Spec{Write: j.plan.spec.Write, Net: j.plan.spec.Net, Overlay: j.plan.spec.Overlay}))
+	r.Waived = j.plan.spec.Without & (needed(&Spec{Write: j.plan.spec.Write, Private: j.plan.spec.Private, Net: j.plan.spec.Net, Overlay: j.plan.spec.Overlay}))
 	r.Usage.Wall = time.Since(j.began)
 	if refused := j.group.usage(&r.Usage); refused > 0 {
 		j.facts.add(Refusal{Kind: RefusedLimit, Subject: "processes", Program: "unknown", Reason: fmt.Sprintf("%d forks refused", refused)})

@@ -61,6 +61,8 @@ var deniedShared = []syscallRule{
 	{"fchmodat", unix.SYS_FCHMODAT}, {"fchmodat2", unix.SYS_FCHMODAT2}, {"fchownat", unix.SYS_FCHOWNAT},
 	{"setxattr", unix.SYS_SETXATTR}, {"lsetxattr", unix.SYS_LSETXATTR}, {"removexattr", unix.SYS_REMOVEXATTR},
 	{"lremovexattr", unix.SYS_LREMOVEXATTR}, {"setxattrat", unix.SYS_SETXATTRAT}, {"removexattrat", unix.SYS_REMOVEXATTRAT},
+	// A descriptor that can only read is enough for these.
+	{"fsetxattr", unix.SYS_FSETXATTR}, {"fremovexattr", unix.SYS_FREMOVEXATTR},
 	{"file_setattr", unix.SYS_FILE_SETATTR},
 }
 
@@ -118,7 +120,7 @@ func buildFilter(o filterOptions) ([]byte, error) {
 	// So are the mode and flags of openat2.
 	f.ret(unix.SYS_OPENAT2, retErrno(unix.ENOSYS))
 	f.clone()
-	f.ioctl()
+	f.ioctl(o)
 	f.sockets(o)
 	f.setIDBits(o)
 	f.seccompCall()
@@ -186,9 +188,14 @@ func (f *filter) clone() {
 // ioctl refuses pushing input into a terminal, and the other requests that
 // reach beyond the caller's own view of one. The kernel ignores the upper half
 // of the request, and so must this.
-func (f *filter) ioctl() {
+func (f *filter) ioctl(o filterOptions) {
 	body := []bpf.Instruction{load(argLow(1))}
-	for _, req := range []uint32{unix.TIOCSTI, 0x541C /* TIOCLINUX */, 0x541D /* TIOCCONS */, unix.TIOCSETD, 0x5437 /* TIOCVHANGUP */} {
+	requests := []uint32{unix.TIOCSTI, 0x541C /* TIOCLINUX */, 0x541D /* TIOCCONS */, unix.TIOCSETD, 0x5437 /* TIOCVHANGUP */}
+	if o.shared {
+		// Flags of a file can be set by who can only read it.
+		requests = append(requests, unix.FS_IOC_SETFLAGS, 0x401c5820 /* FS_IOC_FSSETXATTR */)
+	}
+	for _, req := range requests {
 		body = append(body, bpf.JumpIf{Cond: bpf.JumpEqual, Val: req, SkipFalse: 1}, bpf.RetConstant{Val: f.deny})
 	}
 	f.call(unix.SYS_IOCTL, body...)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -42,12 +43,22 @@ type Spec struct {
 	// takes any other glob too, expanded when the run starts. Write refuses what
 	// it cannot hold exactly. Empty Read means the working directory.
 	Read, Write []string
+	// Private are directories that it may write and in which nobody works later,
+	// such as a home of its own: names mean nothing there, so only what
+	// Protected names by its path stays unchanged.
+	Private []string
 	// Protected adds paths or name suffixes (like ".git/hooks") that stay
 	// unchanged inside writable roots; Unprotected lifts entries of
 	// DefaultProtected by their exact spelling.
 	Protected, Unprotected []string
 	// UnixSockets are host sockets the command may connect to, by path.
 	UnixSockets []string
+
+	// Files are small files of the caller's making that the command finds at
+	// their paths and cannot change, by content.
+	Files map[string]string
+	// Channel, when not nil, is a way from inside to the caller.
+	Channel *Channel
 
 	Net    Net
 	Env    Env
@@ -107,6 +118,16 @@ func (e *StoppedError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Before's error.
 func (e *StoppedError) Unwrap() error { return e.Err }
+
+// Channel is a unix socket inside the sandbox whose listening descriptor is
+// passed out: whoever connects to Path in there reaches Serve out here, and
+// nothing else of the host. AF_UNIX is open inside, as with UnixSockets.
+type Channel struct {
+	// Path lies directly in /run, which is the sandbox's own.
+	Path string
+	// Serve accepts on the listener until it is closed, when the run has ended.
+	Serve func(net.Listener)
+}
 
 // NetMode is the network stance.
 type NetMode int
@@ -257,6 +278,14 @@ func (s *Spec) Verify() error {
 		if !filepath.IsAbs(p) {
 			errs = append(errs, fmt.Errorf("unix socket %q: not an absolute path", p))
 		}
+	}
+	for p := range s.Files {
+		if !filepath.IsAbs(p) || filepath.Clean(p) != p || strings.ContainsRune(p, 0) {
+			errs = append(errs, fmt.Errorf("file %q: not a clean absolute path", p))
+		}
+	}
+	if c := s.Channel; c != nil && (filepath.Dir(c.Path) != "/run" || c.Serve == nil) {
+		errs = append(errs, fmt.Errorf("channel %q: not in /run, or served by nobody", c.Path))
 	}
 	for _, u := range s.Unprotected {
 		if !isDefaultProtected(u) {

@@ -32,7 +32,7 @@ func startWasm(p *plan, st *streams) (*job, error) {
 	if !isWasm(p.path) {
 		return nil, errors.New("not a .wasm module")
 	}
-	if missing := p.need &^ wasmGuarantees; missing != 0 || p.spec.Overlay.active() {
+	if missing := p.need &^ wasmGuarantees; missing != 0 || p.ownView() {
 		return nil, &missingError{missing}
 	}
 	module, err := os.ReadFile(p.path)

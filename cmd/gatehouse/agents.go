@@ -3,14 +3,20 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/connect"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/transcript"
 )
 
 // How well an agent is held.
@@ -32,6 +38,8 @@ type agentState struct {
 	Proven bool   `json:"proven"`
 	Text   string `json:"text"`
 	Repair string `json:"repair,omitzero"`
+	// Unseen are calls in its transcripts that the log does not know.
+	Unseen []unseen `json:"unseen,omitzero"`
 }
 
 // selfDenial is what the gate says to a call that reaches the gate itself.
@@ -59,6 +67,7 @@ func (a *app) examineAgents(cmd *cobra.Command, posture string, prove bool) ([]a
 			s.Repair = "gatehouse connect " + name
 		default:
 			a.judgeAgent(cmd, &s, where, posture, prove)
+			a.beat(cmd, &s, where.Home)
 		}
 		states = append(states, s)
 	}
@@ -148,4 +157,57 @@ func (s *agentState) finding() finding {
 		f.State = "warn"
 	}
 	return f
+}
+
+// heartbeat compares what an agent wrote down with what came to the gate, and
+// says what of it never did.
+func (a *app) heartbeat(cmd *cobra.Command, s *agentState, home string) error {
+	since := time.Now().Add(-24 * time.Hour)
+	if info, err := os.Stat(s.Found[0].Path); err == nil && info.ModTime().After(since) {
+		since = info.ModTime() // before it was connected nothing could come
+	}
+	sessions, err := transcript.Sessions(s.Name, home, since)
+	if err != nil || len(sessions) == 0 {
+		return err
+	}
+	c := client.Unix(s.Found[0].Socket, "")
+	for _, t := range sessions {
+		in := &api.SeenRequest{Session: t.Ref}
+		tools := map[string]string{}
+		for _, made := range t.Calls {
+			if call.FoldTool(made.Tool) != call.OpNote { // its notes to itself do nothing
+				in.IDs = append(in.IDs, made.ID)
+				tools[made.ID] = made.Tool
+			}
+		}
+		out := &api.SeenResponse{}
+		if err := c.Do(cmd.Context(), "POST", "/v1/hook/"+s.Name+"/seen", in, out); err != nil {
+			return err
+		}
+		for _, id := range out.Missing {
+			s.Unseen = append(s.Unseen, unseen{Session: t.Ref, ID: id, Tool: tools[id], Transcript: t.File})
+		}
+	}
+	return nil
+}
+
+// unseen is a call that an agent made and the gate never heard of.
+type unseen struct {
+	Session    string `json:"session"`
+	ID         string `json:"id"`
+	Tool       string `json:"tool"`
+	Transcript string `json:"transcript"`
+}
+
+// beat adds the heartbeat to what is known about an agent.
+func (a *app) beat(cmd *cobra.Command, s *agentState, home string) {
+	if err := a.heartbeat(cmd, s, home); err != nil {
+		s.Text += "; its transcripts could not be compared with the log: " + err.Error()
+		return
+	}
+	if n := len(s.Unseen); n > 0 {
+		s.Holds = notHeld
+		s.Text = fmt.Sprintf("%d call(s) of the last day never came to the gate, the last by %s in %s", n, s.Unseen[n-1].Tool, s.Unseen[n-1].Transcript)
+		s.Repair = "see what that session ran with; a tool without a hook is named in docs/agents.md"
+	}
 }

@@ -97,7 +97,13 @@ func (s *shellCheck) prepare() error {
 			return err
 		}
 	}
-	s.snap, err = policy.Compile(layers, policy.Options{Home: s.home, Isolation: s.isolation})
+	opts := policy.Options{Home: s.home, Isolation: s.isolation}
+	if s.policyFile == "" {
+		if opts.Knowledge, err = s.app.knowledge(); err != nil {
+			return err
+		}
+	}
+	s.snap, err = policy.Compile(layers, opts)
 	return err
 }
 
@@ -121,7 +127,7 @@ func (s *shellCheck) judge(command string) (call.Decision, *facts.Facts, error) 
 	}
 	var f *facts.Facts
 	if s.cwd == "" {
-		f = facts.Extract(c, nil, &facts.Options{Home: s.home})
+		f = facts.Extract(c, nil, &facts.Options{Home: s.home, Knowledge: s.snap.Knowledge})
 	} else {
 		f = (&observe.Machine{Home: s.home}).Facts(context.Background(), c, s.snap)
 	}

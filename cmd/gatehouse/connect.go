@@ -17,7 +17,7 @@ import (
 )
 
 func newConnect(a *app) *cobra.Command {
-	var project, user, machine, undo, dry, deferring bool
+	var project, user, machine, undo, dry, deferring, confine, takeOver bool
 	var root string
 	cmd := &cobra.Command{
 		Use:   "connect [AGENT]",
@@ -45,13 +45,16 @@ Rules that you already have there are shown as rules of the gate for you to take
 				if h, err = a.hook(); err != nil {
 					return err
 				}
-				h.Defer = deferring
+				h.Defer, h.Confine = deferring, confine
 			}
 			plan, err := connect.Make(args[0], where, h)
 			if err != nil {
 				return usageError{err}
 			}
-			return a.connect(cmd, plan, where, dry, undo)
+			if err := a.connect(cmd, plan, where, dry, undo); err != nil || undo {
+				return err
+			}
+			return a.importRules(cmd, args[0], where, takeOver && !dry)
 		},
 	}
 	f := cmd.Flags()
@@ -61,6 +64,8 @@ Rules that you already have there are shown as rules of the gate for you to take
 	f.BoolVar(&undo, "undo", false, "take the gate out again")
 	f.BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
 	f.BoolVar(&deferring, "defer", false, "Claude Code, headless runs only: end the run while a question waits, to be resumed")
+	f.BoolVar(&confine, "confine", false, "run the project's own code (tests, builds) in the sandbox, where one yes is good for the session")
+	f.BoolVar(&takeOver, "import", false, "write the rules you have there into your policy; what they loosen waits for an approver")
 	f.StringVar(&root, "root", "", "directory to put in front of the machine's paths, for images")
 	cmd.MarkFlagsMutuallyExclusive("project", "user", "machine")
 	return a.withJSON(cmd)
@@ -185,4 +190,47 @@ func trustCodex(ctx context.Context, where connect.Place) string {
 		return fmt.Sprintf("Codex could not be told to trust the hooks (%v); it skips them until you say /hooks there", err)
 	}
 	return fmt.Sprintf("Codex trusts the gate's %d hooks", n)
+}
+
+// importRules shows the rules that a person has in an agent's settings as a
+// change of their policy, and makes it if so told. What it loosens takes effect
+// when an approver accepts it, like any change of the file.
+func (a *app) importRules(cmd *cobra.Command, agent string, where connect.Place, write bool) error {
+	rules, skipped, err := connect.Rules(agent, where)
+	if err != nil || len(rules)+len(skipped) == 0 || a.json {
+		return err
+	}
+	p, err := place.Reach(a.home)
+	if err != nil {
+		return err
+	}
+	old, err := os.ReadFile(p.Policy())
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	made, err := connect.WithRules(old, agent, rules)
+	if err != nil {
+		return err
+	}
+	w := out(cmd)
+	if string(made) == string(old) {
+		fmt.Fprintf(w, "rules  yours are in %s already\n", p.Policy())
+		return nil
+	}
+	fmt.Fprintf(w, "rules  %s has rules of yours; as a change of %s:\n\n", connect.Title(agent), p.Policy())
+	for line := range strings.Lines(strings.TrimPrefix(string(made), string(old))) {
+		fmt.Fprintf(w, "  +%s", line)
+	}
+	for _, s := range skipped {
+		fmt.Fprintf(w, "  # left out, it has no meaning here: %s\n", s)
+	}
+	if !write {
+		fmt.Fprintf(w, "\n       gatehouse connect %s --import writes it; what it loosens waits for `gatehouse policy accept`\n", agent)
+		return nil
+	}
+	if err := os.WriteFile(p.Policy(), made, 0o600); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nwrote ", p.Policy(), "(what it loosens waits for `gatehouse policy accept`)")
+	return nil
 }

@@ -99,9 +99,18 @@ func (a *app) snapshot(args []string) ([]policy.Layer, *policy.Snapshot, error) 
 
 func newLint(a *app) *cobra.Command {
 	return a.withJSON(&cobra.Command{
-		Use: "lint [FILE...]", Short: "Find everything that is wrong in policy files, with file and line",
+		Use: "lint [FILE or DIRECTORY...]", Short: "Find everything that is wrong in policy files, with file and line",
+		Long: `Checks policy files, and directories of files about programs. Without arguments it checks
+those of this user's gate.`,
+		Example: `  gatehouse policy lint
+  gatehouse policy lint policy.toml
+  gatehouse policy lint ./knowledge      # what your own programs do, with its examples`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			layers, err := a.readPolicies(args)
+			rest, err := a.knowledgeProblems(args)
+			var layers []policy.Layer
+			if err == nil && (len(rest) > 0 || len(args) == 0) {
+				layers, err = a.readPolicies(rest)
+			}
 			var snap *policy.Snapshot
 			if err == nil {
 				snap, err = compile(layers)

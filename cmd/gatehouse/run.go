@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -14,12 +15,14 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // runFlags is what the command line of run says.
 type runFlags struct {
 	read, write, protect, hosts, env []string
 	cwd, backend, policy             string
+	agent, tool                      string
 	call                             string // the call that this run is, if it was asked for already
 	public, inherit                  bool
 	unconfined, explain              bool
@@ -43,11 +46,12 @@ the directory itself until you take it over with gatehouse changes.`,
   gatehouse run --write . --net api.example.com:443 -- ./fetch
   gatehouse run --overlay -- ./rewrite-everything
   gatehouse run --clone -- sh -c 'go fix ./... && git commit -qam "go fix"'
+  gatehouse run --agent claude -- -p "fix the failing test"
   gatehouse run --policy build.toml --explain -- make
   gatehouse run --explain --write ./out -- ./generate`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 && f.agent == "" {
 				return usageError{errors.New("name the command to run after --")}
 			}
 			if !f.explain {
@@ -73,15 +77,17 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.BoolVar(&f.ask, "ask", false, "hosts that are not declared are asked about when it wants them, three times at most")
 	fs.StringSliceVar(&f.env, "env", nil, "variable it gets (default: PATH, HOME, LANG, TERM, TMPDIR, USER)")
 	fs.BoolVar(&f.inherit, "inherit-env", false, "it gets all variables but those that load code")
-	fs.StringVar(&f.policy, "policy", "", "policy file that says what it may do; flags add to it")
+	fs.StringVar(&f.policy, "policy", "", "file that says what it may do: a session policy, or tools' declarations in YAML; flags add to it")
+	fs.StringVar(&f.tool, "tool", "", "the tool in the policy file whose policy it is")
 	fs.StringVar(&f.cwd, "cwd", "", "working directory")
 	fs.StringVar(&f.backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
+	fs.StringVar(&f.agent, "agent", "", "run an agent, confined and held by the gate: claude or gemini")
 	fs.BoolVar(&f.overlay, "overlay", false, "keep every change to the working directory in a layer, for gatehouse changes")
 	fs.BoolVar(&f.clone, "clone", false, "work in a private clone of the repository, for gatehouse changes")
 	fs.BoolVar(&f.unconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")
 	fs.BoolVar(&f.explain, "explain", false, "print what would be enforced by what, and run nothing")
 	fs.StringVar(&f.call, "call", "", "the call, let through by the gate, that this run is")
-	cmd.MarkFlagsMutuallyExclusive("overlay", "clone")
+	cmd.MarkFlagsMutuallyExclusive("overlay", "clone", "agent")
 	cobra.CheckErr(fs.MarkHidden("call")) // written by the gate's own hooks, not by people
 }
 
@@ -115,26 +121,53 @@ func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
 	if f.policy == "" {
 		return sandbox.Spec{}, nil
 	}
-	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
-	if err != nil {
-		return sandbox.Spec{}, err
-	}
 	dir, err := workingDir(f.cwd)
 	if err != nil {
 		return sandbox.Spec{}, err
 	}
 	home, _ := os.UserHomeDir() // without one, patterns that need it are refused
-	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
-	if err != nil {
-		return sandbox.Spec{}, err
-	}
-	e := snap.Explain()
-	access, err := confine.FromPolicy(&e)
+	access, err := f.access(home)
 	if err != nil {
 		return sandbox.Spec{}, err
 	}
 	f.ask = f.ask || access.Ask
 	return access.Spec(confine.Place{Dir: dir, Home: home, Environ: os.Environ()})
+}
+
+// access reads a tool's declaration, if the file is YAML, or a session policy.
+func (f *runFlags) access(home string) (confine.Access, error) {
+	if ext := filepath.Ext(f.policy); ext == ".yaml" || ext == ".yml" {
+		return f.toolAccess()
+	}
+	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
+	if err != nil {
+		return confine.Access{}, err
+	}
+	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
+	if err != nil {
+		return confine.Access{}, err
+	}
+	e := snap.Explain()
+	return confine.FromPolicy(&e)
+}
+
+func (f *runFlags) toolAccess() (confine.Access, error) {
+	text, err := os.ReadFile(f.policy)
+	if err != nil {
+		return confine.Access{}, err
+	}
+	set, err := declare.Parse(text)
+	if err != nil {
+		return confine.Access{}, fmt.Errorf("%s: %w", f.policy, err)
+	}
+	var names []string
+	for _, t := range set.Tools {
+		if t.Name == f.tool || f.tool == "" && len(set.Tools) == 1 {
+			return confine.FromTool(t.Policy), nil
+		}
+		names = append(names, t.Name)
+	}
+	return confine.Access{}, usageError{fmt.Errorf("say with --tool whose policy it is: %s", strings.Join(names, ", "))}
 }
 
 func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
@@ -149,6 +182,9 @@ func (a *app) run(ctx context.Context, f *runFlags, args []string) error {
 	// What waits for a person is not for a run to rewrite.
 	s.Protected = append(s.Protected, sh.Dir)
 	g, err := a.runGate(ctx, f.call)
+	if err == nil && f.agent != "" {
+		err = a.agentSpec(f.agent, &s, args, g)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -237,7 +273,7 @@ func runClone(ctx context.Context, sh changes.Shelf, s sandbox.Spec, do runner) 
 	// The clone is all the run's own: nobody works in it later, and what git
 	// does with it afterwards it does in a sandbox. It lies on the shelf, which
 	// no other run may change.
-	s.Dir, s.Write, s.Protected, s.Unprotected = c.Repo(), append(s.Write, c.Repo()), nil, sandbox.DefaultProtected()
+	s.Dir, s.Private, s.Protected = c.Repo(), []string{c.Repo()}, nil
 	if s.Env.Set == nil {
 		s.Env.Set = map[string]string{}
 	}

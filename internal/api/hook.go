@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,12 +22,45 @@ type HookEvent struct {
 	// to come back later.
 	Wait  time.Duration
 	Defer bool
+	// Confine says that code of the project is to run confined.
+	Confine bool
 }
 
 // HookReply is what the hook prints and the code it ends with.
 type HookReply struct {
 	Stdout, Stderr []byte
 	Exit           int
+}
+
+// SeenRequest asks which calls of a session came to the gate.
+type SeenRequest struct {
+	// Session is the host's name of the session, IDs its ids of calls.
+	Session string   `json:"session"`
+	IDs     []string `json:"ids"`
+}
+
+// SeenResponse lists those that did not.
+type SeenResponse struct {
+	Missing []string `json:"missing"`
+}
+
+// seen tells a process on this machine which of its own user's calls the gate
+// never heard of.
+func (s *Server) seen(ctx context.Context, c *caller, req *http.Request, in *SeenRequest) (*SeenResponse, error) {
+	if c.peer == nil || c.tokenID != "" || s.opts.Seen == nil {
+		return nil, errNoAgent
+	}
+	known, err := s.opts.Seen(ctx, fmt.Sprintf("%s-%d", req.PathValue("agent"), c.peer.Chain[0].UID), in.Session)
+	if err != nil {
+		return nil, err
+	}
+	out := &SeenResponse{Missing: []string{}}
+	for _, id := range in.IDs {
+		if !known[id] {
+			out.Missing = append(out.Missing, id)
+		}
+	}
+	return out, nil
 }
 
 // maxEvent is the largest event; the hook refuses larger ones itself.
@@ -51,9 +85,20 @@ func (s *Server) hookEvent(w http.ResponseWriter, req *http.Request, c *caller) 
 	if err != nil || wait < 0 {
 		wait = 0
 	}
+	confined, err := s.confined(req.Context(), c, req.Header.Get("Gatehouse-Run"))
+	if err != nil {
+		return err
+	}
+	peer := c.peer
+	if confined {
+		// The launcher speaks for what it holds, so it is the agent's process
+		// that the session is bound to, and not what started the launcher.
+		peer = &session.Peer{Chain: append(peer.Chain[:1:1], peer.Chain...)}
+	}
 	reply := s.opts.Hook(req.Context(), &HookEvent{
-		Host: req.PathValue("agent"), Peer: c.peer, Held: held(c.peer), Body: body,
+		Host: req.PathValue("agent"), Peer: peer, Held: confined || held(c.peer), Body: body,
 		Wait: min(time.Duration(wait)*time.Millisecond, maxWait), Defer: req.Header.Get("Gatehouse-Defer") == "yes",
+		Confine: req.Header.Get("Gatehouse-Confine") == "yes",
 	})
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")

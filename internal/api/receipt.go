@@ -21,16 +21,37 @@ type ReceiptRequest struct {
 	Guarantees []string `json:"guarantees,omitzero"`
 }
 
+// opener returns whose an open call is, to a caller in the session that it was
+// opened in.
+func (s *Server) opener(ctx context.Context, c *caller, id string) (owner call.Principal, shown bool, err error) {
+	if owner, shown, err = s.opts.Gate.Opener(ctx, id); err != nil {
+		return owner, false, err
+	}
+	_, err = s.opts.Doors.Session(ctx, SessionAsk{Agent: owner.Agent, TokenID: c.tokenID, Peer: c.peer, ID: owner.Session, Surface: c.surface})
+	return owner, shown, err
+}
+
+// confined says whether an event comes through the channel of a run that has
+// shown what holds it. The agent in there reaches neither the gate's files nor
+// its socket, whoever the gate runs as.
+func (s *Server) confined(ctx context.Context, c *caller, run string) (bool, error) {
+	if run == "" {
+		return false, nil
+	}
+	_, shown, err := s.opener(ctx, c, run)
+	if err == nil && !shown {
+		err = &Error{Status: http.StatusConflict, Text: "the run has not shown what holds it"}
+	}
+	return err == nil, err
+}
+
 // receipt takes what a launcher shows. It comes from within the session that
 // the call was opened in: from the process tree that a hook's session is bound
 // to, if it was a hook that asked.
 func (s *Server) receipt(ctx context.Context, c *caller, req *http.Request, in *ReceiptRequest) (*none, error) {
 	id := req.PathValue("id")
-	owner, err := s.opts.Gate.Opener(ctx, id)
+	owner, _, err := s.opener(ctx, c, id)
 	if err != nil {
-		return nil, err
-	}
-	if _, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: owner.Agent, TokenID: c.tokenID, Peer: c.peer, ID: owner.Session, Surface: c.surface}); err != nil {
 		return nil, err
 	}
 	return nil, s.opts.Gate.Receive(ctx, id, owner, gate.Receipt{

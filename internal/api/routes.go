@@ -32,6 +32,7 @@ func coreRoutes() []route {
 		jsonRoute("DELETE", "/v1/requests/{id}", agentHalf, "Withdraw the caller's own request", (*Server).withdraw),
 		jsonRoute("POST", "/v1/sessions", agentHalf, "Open a session", (*Server).openSession),
 		{method: "POST", path: "/v1/hook/{agent}", half: agentHalf, summary: "An event of an agent's hook, on the unix socket alone; the header Gatehouse-Answer takes the answer apart", serve: (*Server).hookEvent},
+		jsonRoute("POST", "/v1/hook/{agent}/seen", agentHalf, "Which of a session's calls never came to the gate, on the unix socket alone", (*Server).seen),
 		jsonRoute("DELETE", "/v1/sessions/{id}", agentHalf, "End the caller's own session", (*Server).endOwnSession),
 
 		// The approver half.

@@ -62,6 +62,9 @@ type Options struct {
 	Metrics http.Handler
 	// Hook answers the events of agents' hooks; nil refuses them.
 	Hook func(context.Context, *HookEvent) HookReply
+	// Seen returns the host's ids of the calls that came in by a hook in a
+	// session of an agent.
+	Seen func(ctx context.Context, agent, session string) (map[string]bool, error)
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
 	Log   *slog.Logger

@@ -15,6 +15,9 @@ type Host struct {
 	Gate *gate.Gate
 	// Wait is how long a prompt is held for a person who can be reached.
 	Wait time.Duration
+	// ForgetGitHub removes the credential that is kept for an agent at GitHub,
+	// and says whether there was one; nil where none is kept.
+	ForgetGitHub func(ctx context.Context, agent string) (cleared bool, err error)
 }
 
 // Operations lists the group.
@@ -95,12 +98,26 @@ func (g *Host) follow(ctx context.Context, j *Job, p followParams) (any, error) 
 	return Followed{Request: st.ID, State: st.State, Expires: st.Expires, Next: next}, nil
 }
 
-// Nothing says that an operation found nothing to do.
-type Nothing struct {
-	Message string `json:"message"`
+// Forgotten says whether a credential was removed.
+type Forgotten struct {
+	Cleared bool   `json:"cleared"`
+	Message string `json:"message,omitzero"`
 }
 
-// clearGitHub has nothing to remove: the gate stores no credential of GitHub.
-func (g *Host) clearGitHub(context.Context, *Job, None) (any, error) {
-	return Nothing{Message: "This gate stores no GitHub credential, so there was none to remove."}, nil
+// clearGitHub removes the credential that the gate keeps for GitHub.
+func (g *Host) clearGitHub(ctx context.Context, j *Job, _ None) (any, error) {
+	if !j.Approved {
+		return nil, refused("a credential is removed with a person's approval only")
+	}
+	cleared := false
+	if g.ForgetGitHub != nil {
+		var err error
+		if cleared, err = g.ForgetGitHub(ctx, j.Principal.Agent); err != nil {
+			return nil, err
+		}
+	}
+	if !cleared {
+		return Forgotten{Message: "This gate keeps no GitHub credential for you, so there was none to remove."}, nil
+	}
+	return Forgotten{Cleared: true}, nil
 }

@@ -69,6 +69,17 @@ func (c *Client) Do(ctx context.Context, method, path string, in, out any) error
 	return json.UnmarshalRead(resp.Body, out)
 }
 
+// Raw makes a request with headers and a body of the caller's own, and returns
+// the answer whatever its status is.
+func (c *Client) Raw(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	return c.http.Do(req)
+}
+
 // Stream copies an answer as it comes.
 func (c *Client) Stream(ctx context.Context, path string, w io.Writer) error {
 	resp, err := c.send(ctx, http.MethodGet, path, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/confine"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 var at = confine.Place{Dir: "/work", Home: "/home/me", Environ: []string{"APP_A=1", "APP_B=2", "OTHER=3"}}
@@ -138,5 +139,43 @@ func TestPolicyThatCannotBeHeldIsRefused(t *testing.T) {
 		if got, err := confine.FromPolicy(explain(t, text)); err == nil {
 			t.Errorf("%s: became %+v", name, got)
 		}
+	}
+}
+
+func TestToolBecomesAccess(t *testing.T) {
+	t.Parallel()
+	set, err := declare.Parse([]byte(`gatehouse: 1
+tools:
+  - name: build
+    policy:
+      risk: medium
+      filesystem: {read: ["./src/**"], write: ["./out/**"]}
+      network: [proxy.example.com:443]
+      environment: [PATH, "GO*"]
+      exec: all
+  - name: pure
+    policy:
+      risk: low
+      filesystem: {read: none, write: none}
+      network: none
+      exec: none
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []confine.Access{
+		{
+			Read: confine.Only("./src/**"), Write: confine.Only("./out/**"), Hosts: confine.Only("proxy.example.com:443"),
+			Env: confine.Only("GO*", "PATH"), Exec: confine.Part{Said: true, All: true},
+		},
+		{Read: confine.Only(), Write: confine.Only(), Hosts: confine.Only(), Exec: confine.Only()},
+	}
+	for i, w := range want {
+		if diff := cmp.Diff(w, confine.FromTool(set.Tools[i].Policy), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", set.Tools[i].Name, diff)
+		}
+	}
+	if diff := cmp.Diff(confine.Access{}, confine.FromTool(nil)); diff != "" {
+		t.Error(diff)
 	}
 }

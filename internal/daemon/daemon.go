@@ -244,14 +244,15 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
 	d.book, err = rulebook.Open(ctx, rulebook.Options{
 		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
-		Sources: []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
-		Compile: policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+		Sources:   []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
+		Knowledge: d.opts.Place.Knowledge(),
+		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
 	})
 	if err != nil {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
 	return nil
 }
 
@@ -295,6 +296,7 @@ func (d *daemon) wire(addr string) error {
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP:     d.mcp,
 		Hook:    d.newHooks(),
+		Seen:    d.seen,
 		Health:  d.health,
 		Process: d.startProcess,
 		Console: console.New(console.Options{Desk: d.admin, Hosts: hosts, Key: d.keys.Row("console").Text("pages").Sum(), Log: d.log}),

@@ -75,13 +75,13 @@ func texts(v any) (out []string) {
 	return out
 }
 
-// maxSeen bounds how many calls of one step are looked at. An agent that made
+// maxStepCalls bounds how many calls of one step are looked at. An agent that made
 // more has done something else than a step, and the newest are what counts.
-const maxSeen = 500
+const maxStepCalls = 500
 
 // seenCalls reads an agent's calls since a time from the log.
 func (d *daemon) seenCalls(ctx context.Context, agent string, since time.Time) ([]aql.SeenCall, error) {
-	page, err := d.audit.List(ctx, audit.Filter{Kind: "call", Principal: agent, From: since}, "", maxSeen)
+	page, err := d.audit.List(ctx, audit.Filter{Kind: "call", Principal: agent, From: since}, "", maxStepCalls)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,9 @@ package daemon
 
 import (
 	"context"
+	"os"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
@@ -14,9 +17,15 @@ import (
 
 // newHooks puts the agents' hooks in front of the gate.
 func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply {
-	hooks := hook.New(hook.Options{Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log})
+	program, err := os.Executable()
+	if err != nil {
+		d.log.Warn("commands cannot be run confined for agents: this program does not know where it is", "error", err)
+	}
+	hooks := hook.New(hook.Options{
+		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Program: program, Launcher: d.opts.Launcher, Log: d.log,
+	})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
-		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
+		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer, Confine: e.Confine}))
 	}
 }
 
@@ -86,4 +95,49 @@ func (b *bindings) Block(ctx context.Context, id, why string) error {
 // End ends a session.
 func (b *bindings) End(ctx context.Context, id, by string) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.End(tx, id, by) })
+}
+
+// maxSeen bounds how many records one question about a session reads.
+const maxSeen = 5000
+
+// seen returns the host's ids of the calls of a session, from the log.
+func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, error) {
+	var sessions []string
+	err := d.store.Read(ctx, func(tx *store.Tx) (err error) {
+		sessions, err = d.sessions.Named(tx, agent, ref)
+		return err
+	})
+	known := make(map[string]bool)
+	for _, id := range sessions {
+		cursor := ""
+		for err == nil && len(known) < maxSeen {
+			var page []admin.Record
+			page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: "call", Session: id}, cursor, 200)
+			for i := 0; err == nil && i < len(page); i++ {
+				err = d.hostID(ctx, page[i].ID, known)
+			}
+			if cursor == "" {
+				break
+			}
+		}
+	}
+	return known, admin.PublicError(err)
+}
+
+// hostID notes the host's id of a recorded call.
+func (d *daemon) hostID(ctx context.Context, record string, into map[string]bool) error {
+	r, err := d.admin.Record(ctx, record)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Call struct {
+			HostID string `json:"host_id"`
+		} `json:"call"`
+	}
+	if err := json.Unmarshal(r.Body, &body); err != nil {
+		return nil // retention has dropped it
+	}
+	into[body.Call.HostID] = true
+	return nil
 }

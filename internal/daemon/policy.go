@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -26,6 +28,9 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 	} else {
 		defer w.Close()
 		files = w.Events
+		if err := errors.Join(os.MkdirAll(d.opts.Place.Knowledge(), 0o700), w.Add(d.opts.Place.Knowledge())); err != nil {
+			d.log.Error("files about programs cannot be watched; they are read at start only", "error", err)
+		}
 		for _, path := range d.policyFiles() {
 			// The directory, because editors replace the file.
 			if err := w.Add(filepath.Dir(path)); err != nil {
@@ -82,5 +87,6 @@ func (d *daemon) policyFiles() []string {
 }
 
 func (d *daemon) isPolicyFile(name string) bool {
-	return slices.Contains(d.policyFiles(), filepath.Clean(name))
+	return slices.Contains(d.policyFiles(), filepath.Clean(name)) ||
+		filepath.Dir(name) == d.opts.Place.Knowledge() && filepath.Ext(name) == ".toml"
 }

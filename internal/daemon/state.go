@@ -310,16 +310,18 @@ func (t *tx) Show(id string, p call.Principal) (effect call.Digest, requires []c
 	return effect, requires, err
 }
 
-// Opener returns whose an open call is.
-func (s *state) Opener(ctx context.Context, id string) (p call.Principal, err error) {
+// Opener returns whose an open call is, and whether it has shown what holds it.
+func (s *state) Opener(ctx context.Context, id string) (p call.Principal, shown bool, err error) {
 	err = s.store.Read(ctx, func(t *store.Tx) error {
-		err := t.QueryRow(`SELECT agent, session, path FROM open_call WHERE id = $1`, id).Scan(&p.Agent, &p.Session, &p.Path)
+		var flag int
+		err := t.QueryRow(`SELECT agent, session, path, shown FROM open_call WHERE id = $1`, id).Scan(&p.Agent, &p.Session, &p.Path, &flag)
+		shown = flag != 0
 		if errors.Is(err, sql.ErrNoRows) {
 			return notOpen{id}
 		}
 		return err
 	})
-	return p, admin.PublicError(err)
+	return p, shown, admin.PublicError(err)
 }
 
 // notOpen refuses an outcome for a call that is not the caller's to close.

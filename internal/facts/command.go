@@ -3,6 +3,7 @@ package facts
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -26,7 +27,7 @@ func (x *extractor) command(strs []String) {
 		x.unknown("runs a command in a directory that cannot be told", true)
 		return
 	}
-	opts := shell.Options{Cwd: dir, Home: x.base.Home}
+	opts := shell.Options{Cwd: dir, Home: x.base.Home, Knowledge: x.opts.Knowledge}
 	if x.root != "" {
 		opts.Workspace = []string{x.root}
 	}
@@ -42,6 +43,7 @@ func (x *extractor) command(strs []String) {
 	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
 	x.confine(a, where)
+	f.Project = projectCode(a)
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
@@ -110,6 +112,35 @@ func hostsKnown(a *shell.Analysis) bool {
 	return known
 }
 
+// projectCode names the programs of a command that run code of the project, if
+// that is all that is unknown about it.
+func projectCode(a *shell.Analysis) []string {
+	if a.Class != shell.ClassUnknown || !a.Complete {
+		return nil
+	}
+	var programs []string
+	for i := range a.Commands {
+		c := &a.Commands[i]
+		if c.Class != shell.ClassUnknown {
+			continue
+		}
+		runs := false
+		for j := range c.Effects {
+			e := &c.Effects[j]
+			if e.Class == shell.ClassUnknown && !e.Project {
+				return nil
+			}
+			runs = runs || e.Project
+		}
+		if !runs || c.Remote || c.Program == "" {
+			return nil
+		}
+		programs = append(programs, c.Program)
+	}
+	slices.Sort(programs)
+	return slices.Compact(programs)
+}
+
 // shells are the programs that run text given with -c.
 var shells = map[string]bool{"bash": true, "sh": true, "dash": true, "zsh": true, "ksh": true, "mksh": true}
 
@@ -161,25 +192,29 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 		if !x.facts.Wrapped {
 			x.need(call.ProcExec, c.Exec(), at)
 		}
-		x.script(e)
+		x.script(e, at)
 	case shell.KindPrivilege, shell.KindOutside:
 		x.facts.Outside = true
 		x.need(call.ProcExec, "", at)
 	case shell.KindBypass:
 		x.self(at.Where, "it starts an agent with its checks off; dispatch it through the gate instead")
 	case shell.KindUnknown:
-		x.script(e)
+		x.script(e, at)
 	}
 }
 
-// script looks at a file whose content is run: an approval of the command is
-// one of what was in it.
-func (x *extractor) script(e *shell.Effect) {
+// script looks at a file whose content is run, now or later: an approval of the
+// command is one of what was in it. Writing an agent's settings is arranging
+// for something to run, and what their hooks say is not an agent's to change.
+func (x *extractor) script(e *shell.Effect, at call.Evidence) {
 	if !e.Path.Known || e.Path.Glob || e.Path.Value == "" || e.Path.Scope == shell.ScopeRemote {
 		return
 	}
-	if _, _, problem := x.resolve(e.Path.Text()); problem == "" {
+	if real, byWords, problem := x.resolve(e.Path.Text()); problem == "" {
 		x.path(call.FSRead, String{Where: "command", Text: e.Path.Text()})
+		if x.hookSettings(real) || x.hookSettings(byWords) {
+			x.self(at.Where, "an agent's hook settings "+real)
+		}
 	}
 }
 
@@ -206,7 +241,11 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		return
 	}
 	if e.Recursive && c == call.FSWrite {
+		// Somewhere below: what exactly its other effects say, or nobody.
+		saved := x.loss
+		saved.writesBlind = true
 		x.tree(c, e.Path.Text()+"/**", at.Where)
+		x.loss = saved
 		return
 	}
 	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})

@@ -18,12 +18,31 @@ func (x *extractor) guard(real string, changes bool, e call.Evidence) {
 		x.self(e.Where, "a project's policy "+real)
 		return
 	}
+	if changes && x.hookSettings(real) {
+		x.self(e.Where, "an agent's hook settings "+real)
+		return
+	}
 	for _, own := range x.opts.Own.Paths {
 		if match.Within(own, real) || changes && match.Within(real, own) {
 			x.self(e.Where, "the gate's own "+own)
 			return
 		}
 	}
+}
+
+// hookSettings says whether a path is one of the files in which agents' hooks
+// are written, lies below one that is a directory, or is the agent's own
+// directory above it.
+func (x *extractor) hookSettings(real string) bool {
+	for _, s := range x.opts.Own.Settings {
+		if strings.HasSuffix(real, "/"+s) || strings.Contains(real, "/"+s+"/") {
+			return true
+		}
+		if dir, _, nested := strings.Cut(s, "/"); nested && path.Base(real) == dir && dir != ".github" {
+			return true
+		}
+	}
+	return false
 }
 
 // guardHost notes an address of the gate itself.

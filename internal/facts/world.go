@@ -8,6 +8,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
 // World answers what cannot be known from the words of a call. The same
@@ -45,13 +46,17 @@ type Options struct {
 	Tools map[string]string
 	// Implied says which paths, fields and tools imply further capabilities.
 	Implied []Implied
+	// Knowledge is what is known about programs; nil is what is built in.
+	Knowledge *knowledge.Base
 }
 
 // Own is where the gate lives.
 type Own struct {
-	// Paths are the gate's own files and directories and the hook settings of
-	// agents, as real paths.
+	// Paths are the gate's own files and directories, as real paths.
 	Paths []string
+	// Settings are the files in which agents' hooks are written, relative to a
+	// home or a project; no agent changes them, wherever they lie.
+	Settings []string
 	// Listeners are the gate's addresses, as host:port.
 	Listeners []string
 	// PID is the gate's own process.

@@ -22,23 +22,31 @@ func allow(c *call.Call, d call.Decision, used []grant.Grant) *Answer {
 }
 
 func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {
-	next := "Do not try it in another way; tell the person you work for what you wanted and why."
-	if !final {
-		next = "You may try again later."
-	}
 	return &Answer{
 		CallID: c.ID, Verdict: Denied, Decision: d, Final: final,
-		Message: fmt.Sprintf("Denied: %s. Level %s, because %s%s. %s", describe(c), call.Deny, reason, rules(&d), next),
+		Message: fmt.Sprintf("Denied: %s. Level %s, because %s%s. %s", describe(c), call.Deny, reason, rules(&d), next(Denied, final)),
 	}
 }
 
 func pending(c *call.Call, d call.Decision, s RequestState) *Answer {
 	return &Answer{
 		CallID: c.ID, Verdict: Pending, Decision: d, Request: s.ID, Expires: s.Expires,
-		Message: fmt.Sprintf("Pending: %s needs a person's approval. Level %s, because %s%s. Request %s waits until %s. "+
-			"Tell the person you work for that it waits; repeating the identical call picks up the answer.",
-			describe(c), d.Level, d.Why(), rules(&d), s.ID, s.Expires.UTC().Format(time.RFC3339)),
+		Message: fmt.Sprintf("Pending: %s needs a person's approval. Level %s, because %s%s. Request %s waits until %s. %s",
+			describe(c), d.Level, d.Why(), rules(&d), s.ID, s.Expires.UTC().Format(time.RFC3339), next(Pending, false)),
 	}
+}
+
+// next says what an agent may do after an answer.
+func next(v Verdict, final bool) string {
+	switch {
+	case v == Allowed:
+		return ""
+	case v == Pending:
+		return "Tell the person you work for that it waits; repeating the identical call picks up the answer."
+	case final:
+		return "Do not try it in another way; tell the person you work for what you wanted and why."
+	}
+	return "You may try again later."
 }
 
 // rules names the elements' rules that made the level. Where a policy file is

@@ -70,6 +70,7 @@ func (g *Gate) SubmitBatch(ctx context.Context, b *Batch) *BatchAnswer {
 			return refuseBatch(i, c, "the gate could not do its work")
 		}
 		items[i] = &item{trial: &trial{gate: g, sub: &Submission{Call: c, Runs: "gate"}, snap: snap, in: in, change: change}}
+		items[i].trial.decide()
 	}
 	var out *BatchAnswer
 	var filed *Request
@@ -110,8 +111,10 @@ func (g *Gate) ruleBatch(tx Tx, b *Batch, items []*item) (out *BatchAnswer, file
 	why := stopped(head, &now)
 	for i, it := range items {
 		t := it.trial
-		t.in.Switches, t.in.Elements = now.Switches, now.Elements
-		t.decide()
+		if now.Switches != t.in.Switches || now.Elements != t.in.Elements {
+			t.in.Switches, t.in.Elements = now.Switches, now.Elements
+			t.decide()
+		}
 		verdict := it.judge(grants)
 		out.Items[i] = *verdict
 		switch {

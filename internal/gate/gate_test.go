@@ -73,8 +73,8 @@ func (s *script) Budget(context.Context, string, call.Principal) (*grant.Budget,
 	return &s.budget, s.step("budget")
 }
 
-func (s *script) Opener(context.Context, string) (call.Principal, error) {
-	return call.Principal{}, s.step("opener")
+func (s *script) Opener(context.Context, string) (call.Principal, bool, error) {
+	return call.Principal{}, false, s.step("opener")
 }
 
 func (s *script) Live() bool                             { return true }

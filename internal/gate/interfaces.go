@@ -33,8 +33,9 @@ type State interface {
 	Request(ctx context.Context, id string) (RequestState, error)
 	// Budget reads a principal's own budget.
 	Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error)
-	// Opener returns whose an open call is.
-	Opener(ctx context.Context, callID string) (call.Principal, error)
+	// Opener returns whose an open call is, and whether it has shown what holds
+	// its effect.
+	Opener(ctx context.Context, callID string) (p call.Principal, shown bool, err error)
 }
 
 // Standing is where a principal stands.

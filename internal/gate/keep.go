@@ -26,13 +26,15 @@ func (t *trial) preview() {
 // nothing came of it.
 func (t *trial) keep(ctx context.Context) *Answer {
 	g, c := t.gate, t.sub.Call
-	switch {
-	case g.opts.Keeper == nil:
+	if g.opts.Keeper == nil {
 		return t.answer
-	case t.answer.Verdict == Pending:
+	}
+	if t.answer.Verdict == Pending {
 		g.opts.Keeper.Asked(c.Principal.Session)
-		return t.answer
-	case t.answer.Verdict != Allowed || !t.changes():
+	}
+	// A call that the host asks about may run without coming back here.
+	runs := t.answer.Verdict == Allowed || t.answer.HostAsks
+	if !runs || !t.changes() {
 		return t.answer
 	}
 	kept, err := g.opts.Keeper.Keep(c, t.in.Facts)

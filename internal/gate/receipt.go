@@ -17,8 +17,9 @@ type Receipt struct {
 	Shown []string
 }
 
-// Opener returns whose an open call is.
-func (g *Gate) Opener(ctx context.Context, callID string) (call.Principal, error) {
+// Opener returns whose an open call is, and whether it has shown what holds its
+// effect.
+func (g *Gate) Opener(ctx context.Context, callID string) (p call.Principal, shown bool, err error) {
 	return g.opts.State.Opener(ctx, callID)
 }
 

@@ -26,6 +26,8 @@ type Told struct {
 	Request string    `json:"request,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 	Message string    `json:"message"`
+	// Next is what the agent may do now.
+	Next string `json:"next,omitzero"`
 }
 
 // ToldRule is a vote as an agent reads it.
@@ -40,7 +42,7 @@ type ToldRule struct {
 func Tell(c *call.Call, ans *Answer) Told {
 	t := Told{
 		Verdict: ans.Verdict, Operation: c.Operation, ElementType: c.ElementType, CallID: ans.CallID, Level: ans.Decision.Level,
-		Overruled: ans.Decision.Conflicts(), Final: ans.Final, Request: ans.Request, Expires: ans.Expires, Message: ans.Message,
+		Overruled: ans.Decision.Conflicts(), Final: ans.Final, Request: ans.Request, Expires: ans.Expires, Message: ans.Message, Next: next(ans.Verdict, ans.Final),
 	}
 	if op, ok := call.LookupOperation(c.Operation); ok && c.Kind == call.Native {
 		t.Rationale = op.Rationale

@@ -54,7 +54,9 @@ type Options struct {
 	// Launcher returns the words that start the gatehouse command, which runs
 	// what must run confined; none if this machine has no sandbox.
 	Launcher func() []string
-	Log      *slog.Logger
+	// Program is the gatehouse that runs commands confined.
+	Program string
+	Log     *slog.Logger
 }
 
 // Hooks answers the hooks of agents. It is safe for concurrent use.
@@ -85,6 +87,8 @@ type Request struct {
 	Wait time.Duration
 	// Defer says that the host may be told to come back later.
 	Defer bool
+	// Confine says that code of the project is to run confined.
+	Confine bool
 }
 
 // Handle answers one event. Whatever fails on the way blocks.
@@ -153,10 +157,10 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && !r.Confine && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
-		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
+		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && a.rewrites && h.opts.Program != "",
 		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
@@ -166,18 +170,25 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(ans.Edited.Args))
 	case ans.Verdict == gate.Allowed:
 		var edited jsontext.Value
+		var err error
 		id := ans.CallID
 		if ans.Edited != nil {
 			edited, id = ans.Edited.Args, ans.Edited.ID
 		}
 		if ans.Run != nil {
 			var err error
-			if edited, err = confined(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
+			if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
 				h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
 				return block("Not run: " + err.Error() + ".")
 			}
 		}
 		edited = withNotes(edited, e.input)
+		if confined(ans) {
+			if edited, err = h.confine(a, e, edited); err != nil {
+				h.finish(ctx, id, p, gate.Refused, err.Error())
+				return block("Not run: " + err.Error() + ".")
+			}
+		}
 		told := e.input
 		if edited != nil {
 			told = edited

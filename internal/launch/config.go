@@ -24,6 +24,7 @@ type Config struct {
 
 	Limits []Limit
 	Listen uint16 // loopback port to listen on and hand out; 0 for none
+	Socket string // unix socket to listen on and hand out; "" for none
 	TTY    bool   // descriptor 0 becomes the controlling terminal
 
 	// Namespaces are the inode numbers of the first stage's namespaces in the
@@ -103,6 +104,7 @@ func (c *Config) Encode() []byte {
 		e.num(l.Value)
 	}
 	e.num(uint64(c.Listen))
+	e.str(c.Socket)
 	e.flag(c.TTY)
 	e.num(uint64(len(c.Namespaces)))
 	for _, n := range c.Namespaces {
@@ -133,6 +135,7 @@ func Decode(b []byte) (*Config, error) {
 		c.Limits = append(c.Limits, Limit{Resource: uint32(d.num()), Value: d.num()})
 	}
 	c.Listen = uint16(d.num())
+	c.Socket = d.str()
 	c.TTY = d.flag()
 	for range d.count() {
 		c.Namespaces = append(c.Namespaces, d.num())

@@ -12,7 +12,7 @@ func sample() *launch.Config {
 	return &launch.Config{
 		Path: "/bin/true", Argv: []string{"true", ""}, Env: []string{"A=b"}, Dir: "/", Umask: 18, Filter: []byte{1, 2, 3}, Notify: true,
 		HandledFS: 1 << 40, HandledNet: 2, Scoped: 3, Rules: []launch.Rule{{Path: "/x", Access: 7}}, Limits: []launch.Limit{{Resource: 1, Value: 1 << 50}},
-		Listen: 3128, TTY: true, Namespaces: []uint64{4, 5}, Quiet: true, Want: 9,
+		Listen: 3128, Socket: "/run/s", TTY: true, Namespaces: []uint64{4, 5}, Quiet: true, Want: 9,
 	}
 }
 

@@ -67,7 +67,7 @@ type stage struct {
 	ctl   int // socket pair to the first stage
 	facts uint64
 	abi   int
-	fds   []int // to hand out: listener, seccomp listener
+	fds   []int // to hand out: the proxy's listener, the channel's, seccomp's
 }
 
 // fail reports what went wrong and ends the process. Nothing was executed.
@@ -97,6 +97,9 @@ func (s *stage) run() {
 	}
 	if c.Listen != 0 {
 		s.must("listen for the proxy", s.listen(c.Listen))
+	}
+	if c.Socket != "" {
+		s.must("listen on "+c.Socket, s.listenAt(c.Socket))
 	}
 	for _, l := range c.Limits {
 		lim := unix.Rlimit{Cur: l.Value, Max: l.Value}
@@ -177,6 +180,22 @@ func (s *stage) listen(port uint16) error {
 		return err
 	}
 	if err := unix.Listen(fd, 512); err != nil {
+		return err
+	}
+	s.fds = append(s.fds, fd)
+	return nil
+}
+
+// listenAt listens on a path of the sandbox's own.
+func (s *stage) listenAt(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return err
+	}
+	if err := unix.Listen(fd, 64); err != nil {
 		return err
 	}
 	s.fds = append(s.fds, fd)

@@ -82,6 +82,19 @@ func (p Place) Policy() string { return filepath.Join(p.Home, "policy.toml") }
 // Elements is the directory of elements.
 func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
 
+// Knowledge is the directory of the user's own files about programs.
+func (p Place) Knowledge() string { return filepath.Join(p.Home, "knowledge") }
+
+// AgentSettings are the files and folders in which agents' hooks are written,
+// relative to a home, a project or /etc. Package connect writes them, and no
+// agent may.
+var AgentSettings = []string{
+	".claude/settings.json", ".claude/settings.local.json", "claude-code/managed-settings.json", "claude-code/managed-settings.d",
+	".codex/hooks.json", ".codex/config.toml", ".gemini/settings.json", "gemini-cli/settings.json",
+	".grok/hooks", ".grok/config.toml", ".vibe/hooks.toml", ".cursor/hooks.json", ".copilot/hooks", ".github/hooks",
+	".codeium/windsurf/hooks.json", ".windsurf/hooks.json",
+}
+
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 
@@ -100,4 +113,10 @@ func Changes() (string, error) {
 		base = filepath.Join(user, ".local", "state")
 	}
 	return filepath.Abs(filepath.Join(base, "gatehouse", "changes"))
+}
+
+// AgentHome is the home that an agent has when it is run confined.
+func AgentHome(agent string) (string, error) {
+	changes, err := Changes()
+	return filepath.Join(filepath.Dir(changes), "agents", agent), err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
 // Options are what a policy depends on besides its files.
@@ -22,6 +23,10 @@ type Options struct {
 	// Launcher says that agents run inside the gate's own launcher, which is
 	// as good as a stated isolation.
 	Launcher bool
+	// Knowledge is what the user's own files say about programs, nil for what
+	// comes with the gate; KnowledgeHash identifies it.
+	Knowledge     *knowledge.Base
+	KnowledgeHash call.Digest
 }
 
 // origin is where a setting's value came from.
@@ -75,7 +80,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	groups, ignored := place(layers)
 	m := merger{
 		groups: groups, opts: opts, lib: lib,
-		s: &Snapshot{Settings: defaults(), Ignored: ignored, voters: allVoters, origins: make(map[string]origin), home: opts.Home},
+		s: &Snapshot{Settings: defaults(), Ignored: ignored, voters: allVoters, origins: make(map[string]origin), home: opts.Home, Knowledge: opts.Knowledge, knowledgeHash: opts.KnowledgeHash},
 	}
 	m.explainLayers()
 	m.statedIsolation()

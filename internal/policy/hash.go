@@ -18,6 +18,8 @@ type content struct {
 	Operations []string
 	// Home is what ~ stands for where a pattern uses it.
 	Home string
+	// Knowledge is the hash of the user's own files about programs.
+	Knowledge string `json:",omitempty"`
 }
 
 type profileContent struct {
@@ -45,6 +47,9 @@ func (s *Snapshot) hash() call.Digest {
 	c.Operations = slices.Compact(c.Operations)
 	if s.usesHome() {
 		c.Home = s.home
+	}
+	if !s.knowledgeHash.IsZero() {
+		c.Knowledge = s.knowledgeHash.String()
 	}
 	h := sha256.New()
 	// Maps are written in the order of their keys, so that the same content

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
 // Snapshot is a compiled policy. It is immutable; a reload makes a new one.
@@ -17,6 +18,11 @@ type Snapshot struct {
 	// Ignored lists what a layer tried to loosen without the right to.
 	Ignored Problems
 
+	// Knowledge is what is known about programs, nil for what comes with the
+	// gate.
+	Knowledge *knowledge.Base
+
+	knowledgeHash call.Digest
 	// profiles all apply; the strictest counts. There is more than one where
 	// a lower layer tightens some of what the profile above it says.
 	profiles   []profile

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	Sessions *session.Registry
 	// Sources are the machine's and the user's files; they need not exist.
 	Sources []Source
+	// Knowledge is the directory of the user's files about programs; it need
+	// not exist.
+	Knowledge string
 	// Compile is what the policy depends on besides its files.
 	Compile policy.Options
 	// Record appends an act to the log, inside its transaction.
@@ -69,7 +73,9 @@ type edition struct {
 	files   []file
 	layers  []policy.Layer
 	snap    *policy.Snapshot
-	changes []string // what it would loosen, if it is staged
+	options policy.Options
+	known   []knowledge.Change // what the files about programs alter
+	changes []string           // what it would loosen, if it is staged
 }
 
 // file is a policy file as it was read.
@@ -77,6 +83,8 @@ type file struct {
 	Scope   policy.Scope `json:"scope"`
 	Path    string       `json:"path"`
 	Content []byte       `json:"content"`
+	// Knowledge files are about programs.
+	Knowledge bool `json:"knowledge,omitzero"`
 }
 
 // Open reads what is in force from the store and compares it with the files.
@@ -136,7 +144,7 @@ func (b *Book) judge(ctx context.Context, changed bool) error {
 		b.settle(nil)
 		return nil
 	}
-	ed.changes = loosens(force.snap, ed.snap)
+	ed.changes = append(loosens(force.snap, ed.snap), knowledgeLoosens(force, ed)...)
 	if len(ed.changes) == 0 {
 		if !changed {
 			b.settle(nil)
@@ -187,7 +195,11 @@ func (b *Book) read() (*edition, error) {
 		}
 		files = append(files, file{Scope: s.Scope, Path: s.Path, Content: content})
 	}
-	return b.compile(files)
+	known, err := b.readKnowledge()
+	if err != nil {
+		return nil, err
+	}
+	return b.compile(append(files, known...))
 }
 
 func (b *Book) compile(files []file) (*edition, error) {
@@ -195,16 +207,23 @@ func (b *Book) compile(files []file) (*edition, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := policy.Compile(layers, b.opts.Compile)
+	options, known, err := know(b.opts.Compile, files)
 	if err != nil {
 		return nil, err
 	}
-	return &edition{files: files, layers: layers, snap: snap}, nil
+	snap, err := policy.Compile(layers, options)
+	if err != nil {
+		return nil, err
+	}
+	return &edition{files: files, layers: layers, snap: snap, options: options, known: known}, nil
 }
 
 func (b *Book) layers(files []file) ([]policy.Layer, error) {
 	var layers []policy.Layer
 	for _, f := range files {
+		if f.Knowledge {
+			continue
+		}
 		parsed, err := policy.Parse(f.Path, f.Content)
 		if err != nil {
 			return nil, err

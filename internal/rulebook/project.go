@@ -181,7 +181,7 @@ func (b *Book) compileProject(force *edition, paths []string, contents [][]byte)
 		}
 		layers = append(layers, layer)
 	}
-	return policy.Compile(layers, b.opts.Compile)
+	return policy.Compile(layers, force.options)
 }
 
 // digestOf is the digest that an approver trusts.

@@ -83,7 +83,11 @@ func (b *Book) enough(path string, content []byte, c *call.Call, f *facts.Facts)
 		}
 		files = append(files, file{Scope: s.Scope, Path: s.Path, Content: text})
 	}
-	ed, err := b.compile(files)
+	known, err := b.readKnowledge()
+	if err != nil {
+		return err
+	}
+	ed, err := b.compile(append(files, known...))
 	if err != nil {
 		return &policy.NeverAskError{Reason: fmt.Sprintf("the policy with it does not load: %v", err)}
 	}

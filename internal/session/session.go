@@ -288,6 +288,12 @@ func (g *Registry) Find(tx *store.Tx, agent, ref string) (*Session, error) {
 		WHERE agent = $1 AND ref = $2 AND ended = 0 AND ref <> ''`+tx.ForUpdate(), AgentID(agent), ref))
 }
 
+// Named returns the ids of all sessions, ended ones too, that a host gave a name.
+func (g *Registry) Named(tx *store.Tx, agent, ref string) ([]string, error) {
+	return store.All(tx, func(rows *store.Rows) (id string, err error) { return id, rows.Scan(&id) },
+		`SELECT id FROM agent_session WHERE agent = $1 AND ref = $2 ORDER BY opened`, AgentID(agent), ref)
+}
+
 // Touch notes that a session is in use.
 func (g *Registry) Touch(tx *store.Tx, id string) error {
 	now, err := tx.Now()

@@ -8,11 +8,11 @@ import (
 
 // braceFields expands {a,b} and {1..3}. Past a bound the word counts as not
 // known, so that a short text cannot make a long list.
-func (a *analyzer) braceFields(dst []word, w *syntax.Word) []word {
+func (a *analyzer) braceFields(dst []word, w *syntax.Word, span Span) []word {
 	words, ok := expandBraces(w, maxFields)
 	if !ok || !a.spend(len(words)*8) {
 		// Substitutions inside still run: look at them once.
-		f := a.expandUnsplit(w)
+		f := a.expandUnsplit(w, span)
 		f.known, f.multi, f.text = false, true, ""
 		return append(dst, f)
 	}
@@ -20,15 +20,15 @@ func (a *analyzer) braceFields(dst []word, w *syntax.Word) []word {
 		n := len(dst)
 		dst = a.expandField(dst, x)
 		for i := n; i < len(dst); i++ {
-			dst[i].span = a.span(w)
+			dst[i].span = span
 			dst[i].at = -1
 		}
 	}
 	return dst
 }
 
-func (a *analyzer) expandUnsplit(w *syntax.Word) word {
-	f := word{span: a.span(w), at: -1}
+func (a *analyzer) expandUnsplit(w *syntax.Word, span Span) word {
+	f := word{span: span, at: -1}
 	var visit func(w *syntax.Word)
 	visit = func(w *syntax.Word) {
 		for _, p := range w.Parts {

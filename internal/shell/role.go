@@ -46,7 +46,8 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 	}
 	e := Effect{Kind: m.kind, Class: m.class, Irreversible: m.irreversible, Span: span, Why: m.why}
 	e.Secret = d == knowledge.DoesSecret
-	e.Bounded = d == knowledge.DoesProject
+	e.Project = d == knowledge.DoesProject
+	e.Bounded = e.Project
 	switch d {
 	case knowledge.DoesNetwork:
 		e.General = true

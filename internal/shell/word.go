@@ -84,6 +84,9 @@ func (a *analyzer) span(n syntax.Node) Span {
 	if a.fixed != nil {
 		return *a.fixed
 	}
+	if w, ok := n.(*syntax.Word); ok && len(w.Parts) == 0 {
+		return Span{a.base, a.base} // what a brace leaves may be nothing
+	}
 	return Span{a.base + int(n.Pos().Offset()), a.base + int(n.End().Offset())}
 }
 
@@ -100,7 +103,9 @@ func (a *analyzer) fields(dst []word, w *syntax.Word) []word {
 	if hasBrace(w) {
 		cp := *w
 		if syntax.SplitBraces(&cp) {
-			return a.braceFields(dst, &cp)
+			// A word that was split does not know where it begins: {,a} begins
+			// with nothing.
+			return a.braceFields(dst, &cp, a.span(w))
 		}
 	}
 	return a.expandField(dst, w)

@@ -137,7 +137,7 @@ func TestRunAcceptDiscard(t *testing.T) {
 	}
 }
 
-func TestProtectedNeedsItsName(t *testing.T) {
+func TestAttack36ProtectedNeedsItsName(t *testing.T) {
 	p := newPlace(t)
 	p.write(t, "layer/upper/sub/.git/hooks/pre-commit", "evil\n")
 	p.write(t, "layer/upper/.mcp.json", "{}\n")
@@ -155,7 +155,7 @@ func TestProtectedNeedsItsName(t *testing.T) {
 
 // The attacks of the threat table: each is planted in a layer and must not
 // get any further.
-func TestHostileLayers(t *testing.T) {
+func TestAttack36HostileLayers(t *testing.T) {
 	for name, c := range map[string]struct {
 		plant func(t *testing.T, p place)
 		path  string
@@ -202,7 +202,7 @@ func TestHostileLayers(t *testing.T) {
 }
 
 // The root, or the layer, changes after it was shown.
-func TestWhatChangedSinceIsRefused(t *testing.T) {
+func TestAttack36WhatChangedSinceIsRefused(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, p place){
 		"base content": func(t *testing.T, p place) { p.write(t, "root/a.txt", "somebody else\n") },
 		"base becomes link": func(t *testing.T, p place) {
@@ -244,7 +244,7 @@ func TestWhatChangedSinceIsRefused(t *testing.T) {
 	}
 }
 
-func TestOpenRefusesAnAlteredLayer(t *testing.T) {
+func TestAttack36AlteredLayer(t *testing.T) {
 	p := newPlace(t)
 	p.write(t, "layer/upper/a.txt", "new\n")
 	p.seal(t)
@@ -255,7 +255,7 @@ func TestOpenRefusesAnAlteredLayer(t *testing.T) {
 	}
 }
 
-func TestAcceptanceIsForOneHash(t *testing.T) {
+func TestAttack36AcceptanceIsForOneHash(t *testing.T) {
 	p := newPlace(t)
 	p.write(t, "layer/upper/a.txt", "new\n")
 	s := p.seal(t)

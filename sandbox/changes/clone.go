@@ -326,13 +326,12 @@ func git(ctx context.Context, g gitRun) (string, error) {
 	}
 	r, err := sandbox.Run(ctx, sandbox.Spec{
 		Command: append(append([]string{"git"}, inertGit...), g.args...),
-		Dir:     "/", Read: g.read, Write: g.write,
 		// A copy brings protected names along; in the source only objects and
 		// branches can be written at all.
-		Unprotected: sandbox.DefaultProtected(),
-		Env:         sandbox.Env{Pass: []string{"PATH"}, Set: map[string]string{"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}},
-		Limits:      sandbox.Limits{Output: maxPack},
-		Stdin:       g.stdin, Stdout: stdout,
+		Dir: "/", Read: g.read, Private: g.write,
+		Env:    sandbox.Env{Pass: []string{"PATH"}, Set: map[string]string{"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8"}},
+		Limits: sandbox.Limits{Output: maxPack},
+		Stdin:  g.stdin, Stdout: stdout,
 	})
 	if err != nil {
 		return "", err

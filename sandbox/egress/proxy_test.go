@@ -209,7 +209,7 @@ func TestPlainRequests(t *testing.T) {
 	}
 }
 
-func TestHostHeaderMustAgree(t *testing.T) {
+func TestAttack41HostHeaderMustAgree(t *testing.T) {
 	w := start(t, egress.Config{}, []string{"good.test"}, nil, map[string][]string{"good.test": {"192.88.99.1"}}, echo(t))
 	c, err := net.Dial("tcp", w.addr)
 	if err != nil {
@@ -224,7 +224,7 @@ func TestHostHeaderMustAgree(t *testing.T) {
 }
 
 // A second request on the same tunnel names another host.
-func TestRequestsInATunnelMustAgree(t *testing.T) {
+func TestAttack41RequestsInATunnelMustAgree(t *testing.T) {
 	w := start(t, egress.Config{}, []string{"good.test"}, nil, map[string][]string{"good.test": {"192.88.99.1"}}, echo(t))
 	c, br, code := w.connect(t, "good.test:80")
 	if code != "200" {
@@ -249,7 +249,7 @@ func TestRequestsInATunnelMustAgree(t *testing.T) {
 	}
 }
 
-func TestServerNameMustAgree(t *testing.T) {
+func TestAttack41ServerNameMustAgree(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, "secure") }))
 	t.Cleanup(s.Close)
 	names := map[string][]string{"good.test": {"192.88.99.1"}}
@@ -292,7 +292,7 @@ func TestSocks(t *testing.T) {
 	}
 }
 
-func TestAskingIsBounded(t *testing.T) {
+func TestAttack41AskingIsBounded(t *testing.T) {
 	var asked []string
 	var mu sync.Mutex
 	cfg := egress.Config{Command: "npm install", Ask: func(_ context.Context, r egress.Request) egress.Answer {

@@ -158,3 +158,55 @@ func TestTools(t *testing.T) {
 		})
 	}
 }
+
+// TestHeartbeat: a call that an agent made past the gate is found in its
+// transcript.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	past := map[string][]string{
+		"claude": {"--settings", `{"disableAllHooks":true}`},
+		"codex":  {"-c", "features.hooks=false"},
+	}
+	for name, args := range past {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := connected(t, name)
+			w.run(canary.Run{Reckless: name == "codex"}, canary.Step{Command: "echo by the gate"})
+			if holds, text := w.holds(); holds != "advisory" {
+				t.Errorf("with every call at the gate: %s (%s)", holds, text)
+			}
+			results, _ := w.run(canary.Run{Reckless: name == "codex", Args: args}, canary.Step{Command: "echo past the gate"})
+			if !saw(results, "past the gate") {
+				t.Fatalf("it did not run: %q", results)
+			}
+			if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "never came to the gate") {
+				t.Errorf("with a call past the gate: %s (%s)", holds, text)
+			}
+		})
+	}
+}
+
+// TestPermissionPromptTool: without any hook, Claude Code can be told to ask the
+// gate's MCP endpoint instead of a person at its terminal.
+func TestPermissionPromptTool(t *testing.T) {
+	t.Parallel()
+	w := begin(t, "claude")
+	token := w.Agent(w.credential, "coder")
+	config := filepath.Join(w.home, "mcp.json")
+	w.write(config, `{"mcpServers":{"gate":{"type":"http","url":"`+w.URL+`/mcp","headers":{"Authorization":"Bearer `+token+`"}}}}`)
+	run := canary.Run{Args: []string{"--mcp-config", config, "--strict-mcp-config", "--permission-prompt-tool", "mcp__gate__mcp_aql_read"}}
+	results, _ := w.run(run, canary.Step{Command: "touch never.txt"})
+	if w.exists("never.txt") || !saw(results, "the test forbids it") {
+		t.Errorf("denied: it ran: %t; the model saw %q", w.exists("never.txt"), results)
+	}
+	w.present()
+	done := make(chan []string)
+	go func() {
+		results, _ := w.run(run, canary.Step{Command: "touch asked.txt"})
+		done <- results
+	}()
+	w.approve(w.answerOr(done))
+	if results := <-done; !w.exists("asked.txt") {
+		t.Errorf("what was approved did not run; the model saw %q", results)
+	}
+}

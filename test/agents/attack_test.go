@@ -353,3 +353,30 @@ func TestDeadline(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// TestAttack04HookSettings: no agent changes the settings in which its hook is
+// written, its own or another's, by a command or by a file tool.
+func TestAttack04HookSettings(t *testing.T) {
+	t.Parallel()
+	g := gatetest.Start(t)
+	a := newAgent(t, 0, hookArgs(g, t, os.Geteuid())...)
+	home := t.TempDir()
+	must(t, os.MkdirAll(home+"/.claude", 0o755))
+	must(t, os.Symlink(home+"/.claude", home+"/link"))
+	for _, command := range []string{
+		"echo '{}' > " + home + "/.claude/settings.json", "rm " + home + "/.codex/hooks.json", "rm -rf " + home + "/.claude",
+		"mv " + home + "/.gemini/settings.json " + home + "/x", "tee " + home + "/link/settings.local.json < /dev/null",
+		"sed -i s/x/y/ " + home + "/.codex/config.toml", "cp /dev/null " + home + "/.grok/hooks/gatehouse.json", "touch /etc/claude-code/managed-settings.json",
+	} {
+		if r := a.send("PreToolUse", "s", "t", command); r.Exit != 2 || !strings.Contains(r.Stderr, "hook settings") {
+			t.Errorf("%s: %+v", command, r)
+		}
+	}
+	r := a.raw(`{"session_id":"s","cwd":"` + home + `","permission_mode":"dontAsk","hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":".claude/settings.json","content":"{}"},"tool_use_id":"t"}`)
+	if r.Exit != 2 || !strings.Contains(r.Stderr, "hook settings") {
+		t.Errorf("Write: %+v", r)
+	}
+	if r := a.send("PreToolUse", "s", "t", "cat "+home+"/.claude/settings.json"); r.Exit != 0 {
+		t.Errorf("reading them: %+v", r)
+	}
+}

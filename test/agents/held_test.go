@@ -1,198 +1,175 @@
 package agents_test
 
 import (
-	"context"
-	"fmt"
-	"net"
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
-// The users of these tests; they need no names.
-const (
-	gateUser  = 64801
-	agentUser = 64802
-)
+// confinedPolicy lets the run itself through, so that what is asked and denied
+// is what the agent does in it.
+const confinedPolicy = policyText + `
+[[rules]]
+name = "asked"
+command = "touch asked*"
+level = "CONFIRM_SINGLE_USE"
+reason = "the test asks"
 
-// heldGate is a gate that runs as a user of its own, laid out as `gatehouse
-// install --system` lays it out.
-type heldGate struct {
-	t                   *testing.T
-	home, socket, hook  string
-	program             string
-	pid                 int
-	credential, address string
+[profiles.tests]
+base = "supervised"
+[profiles.tests.capabilities]
+"fs.write" = "AUTO_APPROVE"
+"fs.delete" = "AUTO_APPROVE"
+"net.egress" = "AUTO_APPROVE"
+[profiles.tests.classes]
+mutating = "AUTO_APPROVE"
+network = "AUTO_APPROVE"
+unknown = "AUTO_APPROVE"
+`
+
+// confined starts a gate for an agent that is run inside `gatehouse run`. There
+// is no connect: the run brings the settings along.
+func confined(t *testing.T, name string) *world {
+	t.Helper()
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bubblewrap is not installed")
+	}
+	w := &world{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
+	for _, dir := range []string{w.home, w.dir} {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.Gate = gatetest.New(t)
+	w.Env = []string{"HOME=" + w.home}
+	w.write(filepath.Join(w.Home, "policy.toml"), "profile = \"tests\"\n"+confinedPolicy)
+	w.Up()
+	w.credential, _ = w.Enrol("ann")
+	return w
 }
 
-func startHeld(t *testing.T) *heldGate {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can run the gate as one user and the agent as another")
+// held runs the agent confined through a script and returns what the model saw.
+func (w *world) held(args []string, steps ...canary.Step) (results []string, stderr string) {
+	w.t.Helper()
+	m, err := canary.Start(steps...)
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	root, err := os.MkdirTemp("", "gh-held-")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(root) })
-	must(t, os.Chmod(root, 0o755))
-	g := &heldGate{t: t, home: filepath.Join(root, "lib"), socket: filepath.Join(root, "run", "gatehouse.sock")}
-	must(t, os.Mkdir(g.home, 0o700))
-	must(t, os.Chown(g.home, gateUser, gateUser))
-	must(t, os.Mkdir(filepath.Dir(g.socket), 0o755))
-	must(t, os.Chown(filepath.Dir(g.socket), gateUser, gateUser))
-	// The programs belong to root, as they do when installed.
-	must(t, os.Mkdir(filepath.Join(root, "bin"), 0o755))
-	for _, name := range []string{"gatehouse", "gatehouse-hook"} {
-		copyProgram(t, filepath.Join(filepath.Dir(gatetest.Binary(t)), name), filepath.Join(root, "bin", name))
+	defer m.Close()
+	cmd := exec.Command(gatetest.Binary(w.t), append([]string{"run", "--agent", w.cli.Name, "--"}, args...)...)
+	cmd.Dir = w.dir
+	cmd.Env = []string{
+		"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home,
+		"ANTHROPIC_BASE_URL=" + m.URL(), "ANTHROPIC_API_KEY=scripted",
+		"GOOGLE_GEMINI_BASE_URL=" + m.URL(), "GEMINI_API_KEY=scripted", "GEMINI_CLI_TRUST_WORKSPACE=true",
 	}
-	g.program, g.hook = filepath.Join(root, "bin", "gatehouse"), filepath.Join(root, "bin", "gatehouse-hook")
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	g.address = l.Addr().String()
-	l.Close()
-	cmd := exec.Command(g.program, "up", "--data", g.home, "--socket", g.socket, "--listen", g.address)
-	cmd.Env = []string{"HOME=" + root, "PATH=" + os.Getenv("PATH")}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Credential: &syscall.Credential{Uid: gateUser, Gid: gateUser}}
-	log := &strings.Builder{}
-	cmd.Stdout, cmd.Stderr = log, log
-	must(t, cmd.Start())
-	g.pid = cmd.Process.Pid
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait()
-	}()
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		<-ended
-		if t.Failed() {
-			t.Log(log)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		w.t.Logf("the run: %v", err)
+	}
+	w.t.Logf("%s%s\nthe model saw: %q", out.String(), errs.String(), m.Results())
+	return m.Results(), errs.String()
+}
+
+// TestHeldInsideARun: the real CLI, started confined, has its tool calls decided
+// by the gate over the channel and held by the kernel; the records say held.
+func TestHeldInsideARun(t *testing.T) {
+	t.Parallel()
+	w := confined(t, "claude")
+	w.write(filepath.Join(w.dir, "allowed.txt"), "the content of the file\n")
+	secret := filepath.Join(w.home, "secret.txt")
+	w.write(secret, "what nobody should read\n")
+	// What no analysis sees the kernel still holds.
+	w.write(filepath.Join(w.dir, "try.sh"), "cat "+secret+"; ls "+w.home+"; echo x > /etc/x\ncurl -sS -m 5 "+w.URL+"/v1/health\n"+
+		"curl -sS -m 5 --unix-socket "+w.Socket()+" http://gatehouse/v1/health\n"+
+		"curl -sS -m 5 --unix-socket /run/gatehouse.sock http://gatehouse/v1/health\n"+
+		"curl -sS -m 5 --unix-socket /run/gatehouse.sock -X POST http://gatehouse/v1/calls -d '{}'\necho over\n")
+	results, _ := w.held([]string{"-p", "go", "--output-format", "json"},
+		canary.Step{Command: "cat allowed.txt; echo made > made.txt"},
+		canary.Step{Command: "touch never.txt"},
+		canary.Step{Command: "sh ./try.sh"},
+	)
+	if !saw(results, "the content of the file") || !w.exists("made.txt") {
+		t.Error("what the policy allows did not run")
+	}
+	if w.exists("never.txt") || !saw(results, "the test forbids it") {
+		t.Error("what the policy denies ran, or the model was not told why")
+	}
+	if !saw(results, "over") || !saw(results, "only hooks speak here") {
+		t.Errorf("the attempts were not made: %q", results)
+	}
+	if saw(results, "what nobody should read") || saw(results, "secret.txt\n") || saw(results, `"posture"`) {
+		t.Errorf("the sandbox does not hold: %q", results)
+	}
+	shells := 0
+	for _, r := range w.records("call") {
+		if r.Operation != "shell" {
+			continue
+		}
+		shells++
+		full := &admin.Record{}
+		if err := w.Client(w.credential).Do(t.Context(), "GET", "/v1/log/"+r.ID, nil, full); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(full.Body), `"posture":"held"`) {
+			t.Errorf("the record does not say held: %s", full.Body)
+		}
+	}
+	if shells != 3 {
+		t.Errorf("%d commands on record", shells)
+	}
+	if receipts := w.records("receipt"); len(receipts) != 1 {
+		t.Errorf("%d receipts", len(receipts))
+	}
+}
+
+// TestAgentsStartConfined: an agent starts in its sandbox with nothing written to
+// the person's home but its own; one whose hooks are not known to hold there is
+// refused.
+func TestAgentsStartConfined(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		w := confined(t, name)
+		holds := name == "claude" || name == "gemini"
+		cmd := exec.Command(gatetest.Binary(t), "run", "--agent", name, "--", "--version")
+		cmd.Dir = w.dir
+		cmd.Env = []string{"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home}
+		out, err := cmd.CombinedOutput()
+		if !holds {
+			if err == nil || !strings.Contains(string(out), "its calls would not pass the gate") {
+				t.Errorf("%v\n%s", err, out)
+			}
+			return
+		}
+		if err != nil || !strings.ContainsAny(string(out), "0123456789") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		entries, err := os.ReadDir(w.home)
+		if err != nil || len(entries) != 1 || entries[0].Name() != ".local" {
+			t.Errorf("%v %v", entries, err)
 		}
 	})
-	for client.Unix(g.socket, "").Do(context.Background(), "GET", "/v1/health", nil, nil) != nil {
-		select {
-		case <-ended:
-			t.Fatalf("the gate did not come up:\n%s", log)
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	return g
 }
 
-// enrol enrols an approver, as the administrator.
-func (g *heldGate) enrol() *heldGate {
-	g.t.Helper()
-	secret := &api.SecretResponse{}
-	must(g.t, client.Unix(g.socket, "").Do(context.Background(), "POST", "/v1/approvers", &api.NameRequest{Name: "ann"}, secret))
-	g.credential = secret.Secret
-	return g
-}
-
-// as runs a shell command as a user.
-func as(uid int, command string) (string, error) {
-	cmd := exec.Command("sh", "-c", command)
-	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
-
-// TestAttack02Held: what the agent's user tries on a gate of another user
-// fails, and the gate goes on.
-func TestAttack02Held(t *testing.T) {
+// TestGeminiHeldInsideARun: the same for an agent that takes its hook from its
+// home, where the run protects it.
+func TestGeminiHeldInsideARun(t *testing.T) {
 	t.Parallel()
-	g := startHeld(t).enrol()
-	attacks := map[string]string{
-		"look into the data":       "ls " + g.home,
-		"read the database":        "cat " + g.home + "/*.db " + g.home + "/gatehouse.db",
-		"write the database":       "echo x >> " + g.home + "/gatehouse.db",
-		"read a key":               "cat " + g.home + "/keys/*",
-		"write a policy":           "echo 'version = 1' > " + g.home + "/policy.toml",
-		"take the socket away":     "rm -f " + g.socket + " && test ! -e " + g.socket,
-		"put another in its place": "mv " + g.socket + " " + g.socket + ".old",
-		"replace the program":      "cp /bin/true " + g.program,
-		"replace the hook":         "cp /bin/true " + g.hook,
-		"end it":                   "kill -9 " + strconv.Itoa(g.pid),
-		"read its memory":          "head -c 1 /proc/" + strconv.Itoa(g.pid) + "/mem",
-		"read its environment":     "cat /proc/" + strconv.Itoa(g.pid) + "/environ",
-		"take its descriptors":     "ls /proc/" + strconv.Itoa(g.pid) + "/fd",
-		"enrol as an approver":     g.program + " approver add mallory --data " + g.home,
-		"start a gate on its data": g.program + " up --data " + g.home + " --listen 127.0.0.1:0",
+	w := confined(t, "gemini")
+	w.write(filepath.Join(w.home, ".local/state/gatehouse/agents/gemini/.gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	results, _ := w.held([]string{"-p", "go", "-o", "json", "--approval-mode", "yolo"},
+		canary.Step{Command: "echo made > made.txt"}, canary.Step{Command: "touch never.txt"})
+	if !w.exists("made.txt") {
+		t.Error("what the policy allows did not run")
 	}
-	if _, err := exec.LookPath("strace"); err == nil {
-		attacks["trace it"] = "timeout 2 strace -p " + strconv.Itoa(g.pid) + " -o /dev/null"
-	} else {
-		t.Log("strace is not installed; tracing is not tried")
-	}
-	for name, command := range attacks {
-		if out, err := as(agentUser, command); err == nil {
-			t.Errorf("the agent's user could %s: %s\n%s", name, command, out)
-		}
-	}
-	err := client.Unix(g.socket, g.credential).Do(context.Background(), "GET", "/v1/approvers", nil, nil)
-	if err != nil {
-		t.Errorf("the gate does not go on: %v", err)
-	}
-}
-
-// TestHeldEnrolment: where agents are held, the first approver is not whoever
-// comes first.
-func TestHeldEnrolment(t *testing.T) {
-	t.Parallel()
-	g := startHeld(t)
-	_, _, out := part(t, "enrol", agentUser, g.socket)
-	if line, err := out.ReadString('\n'); err != nil || !strings.Contains(line, "administrator") {
-		t.Errorf("the agent's user asked to be enrolled and heard %q (%v)", line, err)
-	}
-	if g.enrol().credential == "" {
-		t.Error("the administrator could not enrol")
-	}
-}
-
-// TestHeldHook: an agent of another user works through the hook, its session is
-// its own from call to call, and the record says that it was held.
-func TestHeldHook(t *testing.T) {
-	t.Parallel()
-	g := startHeld(t).enrol()
-	// By way of a shell, as hosts start hooks: of another user's processes the
-	// gate sees names alone.
-	hook := []string{"sh", "-c", g.hook + " claude --socket " + g.socket + " --owner " + strconv.Itoa(gateUser) + " --deadline 20; exit $?"}
-	a := newAgent(t, agentUser, hook...)
-	for i := range 3 {
-		if r := a.send("PreToolUse", "s", fmt.Sprint("t", i), "ls /tmp"); r.Exit != 0 || !strings.Contains(r.Stdout, "allow") {
-			t.Fatalf("call %d: %+v", i, r)
-		}
-		a.send("PostToolUse", "s", fmt.Sprint("t", i), "ls /tmp")
-	}
-	page := &api.LogPage{}
-	must(t, client.Unix(g.socket, g.credential).Do(context.Background(), "GET", "/v1/log?kind=call", nil, page))
-	sessions := map[string]bool{}
-	for _, r := range page.Records {
-		sessions[r.Session] = true
-	}
-	if len(page.Records) != 3 || len(sessions) != 1 {
-		t.Errorf("%d calls in %d sessions", len(page.Records), len(sessions))
-	}
-	full := &struct {
-		Body struct {
-			Posture string `json:"posture"`
-		} `json:"body"`
-	}{}
-	must(t, client.Unix(g.socket, g.credential).Do(context.Background(), "GET", "/v1/log/"+page.Records[0].ID, nil, full))
-	if full.Body.Posture != "held" {
-		t.Errorf("the record says %q", full.Body.Posture)
-	}
-	// Another agent of the same user is another session, and cannot speak for it.
-	if r := newAgent(t, agentUser, hook...).send("PreToolUse", "s", "t9", "ls /tmp"); r.Exit != 2 {
-		t.Errorf("another process of the same user spoke for the session: %+v", r)
+	if w.exists("never.txt") || !saw(results, "the test forbids it") {
+		t.Error("what the policy denies ran, or the model was not told why")
 	}
 }

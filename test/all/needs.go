@@ -49,6 +49,14 @@ func allNeeds() []need {
 			programs: []string{"firejail"}, deb: "firejail", users: []string{"sandbox"},
 		},
 		{
+			name: "Podman", why: "the sandbox back-end of that name",
+			programs: []string{"podman"}, deb: "podman", users: []string{"sandbox"},
+		},
+		{
+			name: "runc", why: "containers where the other runtime refuses the layout of the control groups",
+			programs: []string{"runc", "/usr/sbin/runc"}, deb: "runc", users: []string{"sandbox"},
+		},
+		{
 			name: "strace", why: "that no answer is given before the sync of its records",
 			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e", "test/agents"},
 		},

@@ -126,7 +126,7 @@ func furnish(w *world) map[string][]string {
 	return map[string][]string{
 		"NAME": {"eve", "bob", "coder"}, "REQUEST": {waits.Request}, "SESSION": {open.Session}, "GRANT": {grants.Grants[0].ID},
 		"CALL|RECORD": {open.CallID}, "INDEX": {"0"}, "WORDS": {"words"}, "ARGS": {`{"element_type":"skill","name":"x"}`},
-		"DIR": {filepath.Join(w.t.TempDir(), "man")}, "FILE": {filepath.Join(w.t.TempDir(), ".gatehouse.toml")},
+		"DIR": {filepath.Join(w.t.TempDir(), "man")}, "FILE": {filepath.Join(w.t.TempDir(), ".gatehouse.toml")}, "ROOT": {w.t.TempDir()},
 	}
 }
 
@@ -152,6 +152,9 @@ func variants(l *leaf, values map[string][]string) (out [][]string) {
 		}
 		if strings.Contains(l.flags, "--listen ") {
 			out[i] = append(out[i], "--listen", "127.0.0.1:0")
+		}
+		if strings.Contains(l.flags, "--root ") { // it would be this machine's services and settings
+			out[i] = append(out[i], "--root", values["ROOT"][0])
 		}
 		if strings.Contains(l.flags, "--op ") {
 			out[i] = append(out[i], "--op", "list_elements")

@@ -491,7 +491,7 @@ func TestW19AnswersTeachNoBypass(t *testing.T) {
 			}
 		}
 	}
-	if !no.Told.Final || len(no.Told.Rules) == 0 || no.Told.Rules[0].Source != "persona/guard" || no.Told.Rules[0].Rule != "deny: delete_element" || no.Told.Rationale == "" {
+	if !no.Told.Final || len(no.Told.Rules) == 0 || no.Told.Rules[0].Source != "persona/guard" || no.Told.Rules[0].Rule != "deny: delete_element" || no.Told.Rationale == "" || no.Told.Next == "" {
 		t.Errorf("as structure: %s", no.Raw)
 	}
 	if wait.Told.Final || wait.Told.Request == "" || wait.Told.Expires.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -71,16 +72,39 @@ type Change struct {
 // changes say what became different; whether those that loosen take effect
 // is for the caller to decide before it uses the result.
 func Load(fsys fs.FS) (*Base, []Change, error) {
-	builtin := Builtin()
-	b := &Base{programs: make(map[string]*Program, len(builtin.programs)), tables: builtin.tables}
-	for name, p := range builtin.programs {
-		b.programs[name] = p
-	}
+	b := builtinCopy()
 	changes, err := b.merge(fsys, true)
 	if err != nil {
 		return nil, nil, err
 	}
 	return b, changes, nil
+}
+
+// LoadFiles is Load for files that were read already, by their names.
+func LoadFiles(files map[string][]byte) (*Base, []Change, error) {
+	b := builtinCopy()
+	var changes []Change
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		got, err := b.mergeData(name, files[name], true)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", name, err))
+		}
+		changes = append(changes, got...)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, nil, err
+	}
+	return b, changes, nil
+}
+
+func builtinCopy() *Base {
+	builtin := Builtin()
+	b := &Base{programs: make(map[string]*Program, len(builtin.programs)), tables: builtin.tables}
+	for name, p := range builtin.programs {
+		b.programs[name] = p
+	}
+	return b
 }
 
 // merge reads every program file in order of its name.
@@ -110,6 +134,10 @@ func (b *Base) mergeFile(fsys fs.FS, name string, user bool) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.mergeData(name, data, user)
+}
+
+func (b *Base) mergeData(name string, data []byte, user bool) ([]Change, error) {
 	var f rawFile
 	if err := strictTOML(data, &f); err != nil {
 		return nil, err
@@ -160,7 +188,7 @@ func extended(old, more *Program) *Program {
 	p := *old
 	p.User = true
 	p.Spec = *extendedSpec(&old.Spec, &more.Spec)
-	p.Examples = append(slices.Clone(old.Examples), more.Examples...)
+	p.Examples = more.Examples // those of the old entry are not true of it any more
 	if len(more.Does) > 0 {
 		// An option that only prints would hide the added effect.
 		p.Info = nil

@@ -8,9 +8,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// confined puts another command line in place of the one in a tool's input,
+// wrapped puts another command line in place of the one in a tool's input,
 // in the form in which the host gave it: one text, or a list of words.
-func confined(input jsontext.Value, argv []string) (jsontext.Value, error) {
+func wrapped(input jsontext.Value, argv []string) (jsontext.Value, error) {
 	var members map[string]jsontext.Value
 	if err := json.Unmarshal(input, &members); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func confined(input jsontext.Value, argv []string) (jsontext.Value, error) {
 		if !ok {
 			continue
 		}
-		var value any = quote(argv)
+		var value any = line(argv)
 		if old.Kind() == '[' {
 			value = argv
 		}
@@ -34,11 +34,11 @@ func confined(input jsontext.Value, argv []string) (jsontext.Value, error) {
 	return nil, errors.New("the command is not where it should be, so it cannot be put into a sandbox")
 }
 
-// quote writes words as a shell reads them back.
-func quote(argv []string) string {
+// line writes words as a shell reads them back.
+func line(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, w := range argv {
-		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		quoted[i] = quote(w)
 	}
 	return strings.Join(quoted, " ")
 }
