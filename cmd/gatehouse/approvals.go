@@ -177,6 +177,9 @@ func printRequest(w io.Writer, r *admin.Request) error {
 	}
 	for i, o := range r.Offers {
 		fmt.Fprintf(w, "offer %d      approve %s\n", i, match.Visible(o.Words))
+		if i < len(r.History) {
+			printHistory(w, r.History[i])
+		}
 	}
 	field("digest", r.Digest.String())
 	return nil
@@ -320,5 +323,16 @@ func newEdit(a *app) *cobra.Command {
 			_, err = fmt.Fprintf(out(cmd), "The edited call is request %s; it waits for an answer of its own.\n", result.Request)
 			return err
 		},
+	}
+}
+
+// printHistory shows what an offer would have covered before.
+func printHistory(w io.Writer, past []admin.PastCall) {
+	for i, p := range past {
+		if i == 3 {
+			fmt.Fprintf(w, "             and %d more\n", len(past)-i)
+			return
+		}
+		fmt.Fprintf(w, "             would have covered %s %s\n", p.Call, match.Visible(p.Words))
 	}
 }

@@ -20,13 +20,13 @@ import (
 
 // runFlags is what the command line of run says.
 type runFlags struct {
-	read, write, hosts, env []string
-	cwd, backend, policy    string
-	agent, tool             string
-	call                    string // the call that this run is, if it was asked for already
-	public, inherit         bool
-	unconfined, explain     bool
-	overlay, clone, ask     bool
+	read, write, protect, hosts, env []string
+	cwd, backend, policy             string
+	agent, tool                      string
+	call                             string // the call that this run is, if it was asked for already
+	public, inherit                  bool
+	unconfined, explain              bool
+	overlay, clone, ask              bool
 }
 
 func newRun(a *app) *cobra.Command {
@@ -71,6 +71,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.SetInterspersed(false)
 	fs.StringSliceVar(&f.read, "read", nil, "path or glob it may read (default: the working directory)")
 	fs.StringSliceVar(&f.write, "write", nil, "path it may write")
+	fs.StringSliceVar(&f.protect, "protect", nil, "path or name that stays unchanged inside what it may write")
 	fs.StringSliceVar(&f.hosts, "net", nil, "host or host:port it may reach")
 	fs.BoolVar(&f.public, "net-public", false, "it may reach any public host, never this machine's own network")
 	fs.BoolVar(&f.ask, "ask", false, "hosts that are not declared are asked about when it wants them, three times at most")
@@ -98,6 +99,7 @@ func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
 	}
 	s.Command, s.Dir, s.Backend, s.AllowUnconfined = args, f.cwd, sandbox.Backend(f.backend), f.unconfined
 	s.Read, s.Write = append(s.Read, f.read...), append(s.Write, f.write...)
+	s.Protected = append(s.Protected, f.protect...)
 	s.Env.Inherit = s.Env.Inherit || f.inherit
 	if f.public {
 		s.Net.Mode = sandbox.NetPublic

@@ -58,7 +58,13 @@ func newGrants(a *app) *cobra.Command {
 			return a.do(cmd, "DELETE", "/v1/grants/"+url.PathEscape(args[0]), nil, nil)
 		},
 	}
-	cmd.AddCommand(list, revoke)
+	clear := &cobra.Command{
+		Use: "clear SESSION", Short: "Take back every grant of a session", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.do(cmd, "DELETE", "/v1/sessions/"+url.PathEscape(args[0])+"/grants", nil, nil)
+		},
+	}
+	cmd.AddCommand(list, revoke, clear)
 	return cmd
 }
 

@@ -8,12 +8,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/spf13/cobra"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/daemon"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 func newUp(a *app) *cobra.Command {
@@ -51,7 +53,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 			}
 			return daemon.Run(cmd.Context(), daemon.Options{
 				Place: p, Socket: socket, Listen: last.Listen, Database: last.Database, Node: last.Node, PolicyFile: last.Policy, Isolation: last.Isolation, Issuer: last.Issuer,
-				Version: buildVersion(), Log: log, Terminal: writer(tty),
+				Version: buildVersion(), Log: log, Terminal: writer(tty), Launcher: launcher(p.Home),
 				Ready: func(url string) {
 					if err := last.write(p); err != nil {
 						log.Warn("how the gate was started could not be noted; `up --again` will not know", "error", err)
@@ -72,6 +74,19 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	f.BoolVar(&again, "again", false, "start it as it was started last; what a hook does when the gate is away")
 	return cmd
+}
+
+// launcher is this program as it reaches this gate, if something on this
+// machine can confine what it runs. That is tried once, when the first agent
+// could use it.
+func launcher(home string) func() []string {
+	return sync.OnceValue(func() []string {
+		self, err := os.Executable()
+		if err != nil || !sandbox.Supported().Any(sandbox.WriteRoots|sandbox.ReadRoots|sandbox.NoNetwork) {
+			return nil
+		}
+		return []string{self, "--data", home}
+	})
 }
 
 // terminal opens the controlling terminal, where only the person who started

@@ -63,6 +63,9 @@ func (d *Desk) Request(ctx context.Context, id string) (out *Request, err error)
 		out, err = d.view(r)
 		return err
 	})
+	if err == nil {
+		out.History, err = d.history(ctx, out)
+	}
 	return out, publicError(err)
 }
 

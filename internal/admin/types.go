@@ -41,6 +41,9 @@ type Request struct {
 	Decision *call.Decision `json:"decision,omitzero"`
 	Facts    *Facts         `json:"facts,omitzero"`
 	Offers   []grant.Offer  `json:"offers,omitzero"`
+	// History lists for each offer the agent's earlier calls that asked and
+	// that it would have covered, newest first.
+	History [][]PastCall `json:"history,omitzero"`
 	// Pinned requests need a fresh second factor to be approved.
 	Pinned bool `json:"pinned,omitzero"`
 	// AnsweredBy, Channel, Answered and Text are the answer, once there is one.

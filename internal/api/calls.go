@@ -46,7 +46,7 @@ func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, e
 	}
 	return &call.Call{
 		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
-		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent,
+		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent, Rewrites: in.Rewrites,
 	}, nil
 }
 
@@ -101,7 +101,7 @@ func newCallAnswer(built *call.Call, ans *gate.Answer) *callAnswer {
 	out := &callAnswer{Votes: votes{&ans.Decision}, CallResponse: CallResponse{
 		CallID: ans.CallID, Verdict: ans.Verdict, Message: ans.Message, Level: ans.Decision.Level, Digest: ans.Decision.Digest,
 		Request: ans.Request, Expires: ans.Expires, Final: ans.Final, Restore: ans.Restore, Budget: ans.Budget,
-		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Decision.Requires, Lasting: ans.Lasting,
+		Observed: ans.Observed, Session: built.Principal.Session, Requires: ans.Requires, Run: ans.Run, Lasting: ans.Lasting,
 	}}
 	if ans.Edited != nil {
 		out.CallID, out.Edited = ans.Edited.ID, ans.Edited.Args

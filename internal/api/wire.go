@@ -44,6 +44,9 @@ type CallRequest struct {
 	Budget string `json:"budget,omitzero"`
 	// WaitMS is how long to wait for a person, in milliseconds.
 	WaitMS int `json:"wait_ms,omitzero"`
+	// Rewrites says that the caller runs the command that the answer gives
+	// under run, in place of its own.
+	Rewrites bool `json:"rewrites,omitzero"`
 }
 
 // DecideResponse is a decision without consequences.
@@ -87,6 +90,9 @@ type CallResponse struct {
 	Edited  jsontext.Value `json:"edited_args,omitzero"`
 	// Requires are the guarantees that the effect must hold to.
 	Requires []call.Guarantee `json:"requires,omitzero"`
+	// Run is the command line of gatehouse to run in place of the call's own
+	// command, for a caller that said rewrites.
+	Run []string `json:"run,omitzero"`
 	// Lasting says that the same call would be let through again without a
 	// person: by policy, or for the rest of the session.
 	Lasting bool `json:"lasting,omitzero"`

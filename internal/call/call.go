@@ -79,6 +79,23 @@ type Call struct {
 	// Sessionless says that the call came over a wire that has no sessions, so
 	// that an approval "for the session" would never end.
 	Sessionless bool `json:"sessionless,omitzero"`
+	// Rewrites says that the surface runs the command that the gate gives back
+	// in place of the agent's, so that project code can be made to run
+	// confined. Where that is not known it is not so.
+	Rewrites bool `json:"rewrites,omitzero"`
+	// Tool is what a server says about the tool that is called. It is not
+	// believed: it can make a call look worse and never better.
+	Tool *Claims `json:"tool,omitzero"`
+}
+
+// Claims are what an MCP server says about one of its tools.
+type Claims struct {
+	// Schema is the JSON Schema of the arguments.
+	Schema jsontext.Value `json:"schema,omitzero"`
+	// Destructive and OpenWorld are annotations that make a tool look worse.
+	// What would make it look better is not even kept.
+	Destructive bool `json:"destructive,omitzero"`
+	OpenWorld   bool `json:"open_world,omitzero"`
 }
 
 // Posture says in a word what the gate can do about the caller: hold it, or

@@ -22,6 +22,12 @@ func Capabilities() []Capability {
 	return []Capability{FSRead, FSWrite, FSDelete, NetEgress, ProcExec, DataUser, SecretsAccess}
 }
 
+// Confined is the scope of proc.exec for code that runs in the gate's sandbox
+// around the workspace: it can change files there, has no network and sees no
+// more of the machine than programs need to start. Which program it is makes
+// no difference, because any code can start any other.
+const Confined = "confined"
+
 // Need is one capability that a call requires, with the scope it requires it
 // for. An empty scope is the widest: the call may reach anything. A path is
 // absolute and clean, or starts with "./" and is relative to the workspace;
@@ -32,6 +38,10 @@ type Need struct {
 	Scope      string     `json:"scope,omitzero"`
 	// Inside says that a path scope lies inside the workspace.
 	Inside bool `json:"inside,omitzero"`
+	// Root is the workspace that a scope inside it is relative to, by its real
+	// path, device and inode. A grant for a scope holds in the root it was
+	// given for and in no other that is put in its place.
+	Root string `json:"root,omitzero"`
 	// Evidence points at what in the call makes the need.
 	Evidence []Evidence `json:"evidence,omitzero"`
 }

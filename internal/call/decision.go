@@ -157,7 +157,7 @@ type Conflict struct {
 // some roots, reaches only some hosts, runs confined. Guarantees are joined
 // like levels: an effect must hold all of them.
 type Guarantee struct {
-	// Name is one of confined, write, read, hosts, exec, limits.
+	// Name is one of confined, write, read, hosts, protect, exec, limits.
 	Name string `json:"name"`
 	// Scope bounds it; what it means depends on the name.
 	Scope string `json:"scope,omitzero"`

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,10 +15,13 @@ import (
 const (
 	OpShell      = "shell"
 	OpInput      = "shell.input"
+	OpCode       = "code.run"
 	OpFileRead   = "file.read"
 	OpFileSearch = "file.search"
 	OpFileWrite  = "file.write"
 	OpFileEdit   = "file.edit"
+	OpFileMove   = "file.move"
+	OpFileDelete = "file.delete"
 	OpPatch      = "file.patch"
 	OpWebFetch   = "web.fetch"
 	OpWebSearch  = "web.search"
@@ -30,32 +34,105 @@ const (
 	OpConnect = "net.connect"
 )
 
-// hostTools folds the tool names of agents' hosts into canonical operations.
-// A name that is not here keeps its own and is judged as an unknown tool.
-var hostTools = map[string]string{
-	"Bash": OpShell, "bash": OpShell, "shell": OpShell, "Shell": OpShell, "local_shell": OpShell,
-	"run_shell_command": OpShell, "exec_command": OpShell, "command_execution": OpShell, "execute_bash": OpShell,
-	"run_terminal_command": OpShell, "run_terminal_cmd": OpShell, "run_in_terminal": OpShell, "terminal": OpShell,
-	"write_stdin": OpInput, "send_to_terminal": OpInput, "write_bash": OpInput,
-	"Read": OpFileRead, "read_file": OpFileRead, "view": OpFileRead, "ReadFile": OpFileRead, "read": OpFileRead, "view_file": OpFileRead,
-	"Grep": OpFileSearch, "Glob": OpFileSearch, "LS": OpFileSearch, "grep": OpFileSearch, "glob": OpFileSearch,
-	"list_directory": OpFileSearch, "search_file_content": OpFileSearch, "list_dir": OpFileSearch, "grep_search": OpFileSearch, "file_search": OpFileSearch,
-	"Write": OpFileWrite, "write_file": OpFileWrite, "create_file": OpFileWrite, "write": OpFileWrite,
-	"Edit": OpFileEdit, "MultiEdit": OpFileEdit, "NotebookEdit": OpFileEdit, "replace": OpFileEdit, "edit_file": OpFileEdit,
-	"search_replace": OpFileEdit, "str_replace": OpFileEdit, "insert": OpFileEdit, "StrReplace": OpFileEdit,
-	"replace_string_in_file": OpFileEdit, "multi_replace_string_in_file": OpFileEdit, "insert_edit_into_file": OpFileEdit,
-	"apply_patch": OpPatch,
-	"WebFetch":    OpWebFetch, "web_fetch": OpWebFetch, "fetch": OpWebFetch, "fetch_webpage": OpWebFetch,
-	"WebSearch": OpWebSearch, "web_search": OpWebSearch, "google_web_search": OpWebSearch,
-	"Task": OpTask, "Agent": OpTask, "task": OpTask, "spawn_subagent": OpTask, "invoke_agent": OpTask, "runSubagent": OpTask,
-	"TodoWrite": OpNote, "TodoRead": OpNote, "update_plan": OpNote, "write_todos": OpNote, "TaskCreate": OpNote, "TaskUpdate": OpNote,
-	"TaskGet": OpNote, "TaskList": OpNote, "AskUserQuestion": OpNote, "EnterPlanMode": OpNote, "ExitPlanMode": OpNote, "think": OpNote,
-	"todo_write": OpNote, "enter_plan_mode": OpNote, "exit_plan_mode": OpNote, "ask_user_question": OpNote, "update_topic": OpNote,
-	"manage_todo_list": OpNote, "update_todo": OpNote, "report_intent": OpNote,
-	// What a command that was let through earlier has printed since.
-	"BashOutput": OpNote, "TaskOutput": OpNote, "read_bash": OpNote, "get_command_or_subagent_output": OpNote,
-	"list_background_processes": OpNote, "read_background_output": OpNote,
+// tools are the names that hosts give to their tools, by what they do: Claude
+// Code, Codex, Gemini CLI, Grok, Mistral Vibe, Cursor, VS Code and Copilot,
+// Windsurf, OpenHands, SWE-agent. A name that is not here keeps its own and is
+// judged as an unknown tool; so is one whose meaning differs between hosts.
+var tools = map[string]string{
+	OpShell: `Bash bash shell Shell local_shell shell_command run_shell_command exec_command command_execution execute_bash
+		run_terminal_command run_terminal_cmd run_in_terminal terminal run_command execute_command`,
+	// Text for something that runs already.
+	OpInput: `write_stdin send_to_terminal write_bash send_command_input`,
+	// Code that the host runs itself, where no command line shows.
+	OpCode: `execute_ipython_cell run_notebook_cell NotebookExecute runTests run_tests run_task create_and_run_task js_repl python`,
+	OpFileRead: `Read read_file ReadFile read view view_file NotebookRead view_image read_many_files view_line_range view_code_item
+		LSP open`,
+	OpFileSearch: `Grep Glob LS grep glob list_directory search_file_content list_dir grep_search file_search grep_files find_by_name
+		codebase_search semantic_search list_code_usages search_dir search_file find_file`,
+	OpFileWrite: `Write write_file create_file write create write_to_file create_directory`,
+	OpFileEdit: `Edit MultiEdit NotebookEdit replace edit_file edit search_replace str_replace insert insert_edit_into_file
+		replace_string_in_file multi_replace_string_in_file replace_file_content edit_notebook_file edit_notebook StrReplace`,
+	OpFileMove:   `move_file rename_file`,
+	OpFileDelete: `delete_file Delete`,
+	OpPatch:      `apply_patch file_change`,
+	OpWebFetch:   `WebFetch web_fetch fetch fetch_webpage read_url_content open_simple_browser browser_preview`,
+	OpWebSearch:  `WebSearch web_search google_web_search search_web`,
+	OpTask:       `Task Agent task spawn_agent runSubagent delegate_to_agent spawn_subagent invoke_agent`,
+	// What an agent writes down for itself, asks its person, or hears from
+	// what it has started: nothing of it reaches the world.
+	OpNote: `TodoWrite TodoRead todo_write todo update_plan write_todos manage_todo_list TaskCreate TaskUpdate TaskGet TaskList
+		TaskOutput BashOutput read_bash get_terminal_output command_status read_terminal KillShell KillBash TaskStop stop_bash
+		AskUserQuestion ask_user ask_user_question request_user_input EnterPlanMode ExitPlanMode enter_plan_mode exit_plan_mode
+		think report_intent update_topic update_todo get_command_or_subagent_output list_background_processes
+		read_background_output finish submit goto scroll_up scroll_down suggested_responses get_errors wait`,
 }
+
+// variants are tools that do one thing or another as an argument says.
+var variants = map[string]struct {
+	field string
+	ops   map[string]string
+}{
+	"str_replace_editor":          {"command", editorCommands},
+	"str_replace_based_edit_tool": {"command", editorCommands},
+	// A true is_input sends the text to what runs in the terminal already.
+	"execute_bash": {"is_input", map[string]string{"true": OpInput}},
+}
+
+var editorCommands = map[string]string{
+	"view": OpFileRead, "create": OpFileWrite, "str_replace": OpFileEdit, "insert": OpFileEdit, "undo_edit": OpFileEdit,
+}
+
+// common are names of notes that other tools may well have, with an effect. They
+// are taken for notes only where they say nothing but words.
+var common = map[string]bool{"finish": true, "submit": true, "wait": true, "goto": true, "scroll_up": true, "scroll_down": true}
+
+// bare says that arguments are no more than a line that starts with the tool's
+// own name, as SWE-agent writes them, or words about the work.
+func bare(args jsontext.Value, name string) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(args))
+	if _, err := dec.ReadToken(); err != nil {
+		return false
+	}
+	for dec.PeekKind() != '}' {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return false
+		}
+		field := key.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return false
+		}
+		line := strings.Trim(string(value), `"`)
+		switch field {
+		case "message", "thought", "summary", "task_completed":
+		case "command":
+			if line != name && !strings.HasPrefix(line, name+" ") {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// SurfaceMCP is the surface on which tools of MCP servers are called.
+const SurfaceMCP = "mcp"
+
+// hostTools folds names into operations.
+var hostTools = func() map[string]string {
+	m := make(map[string]string)
+	for op, names := range tools {
+		for name := range strings.FieldsSeq(names) {
+			m[name] = op
+		}
+	}
+	return m
+}()
+
+// HostOperations lists the operations that a tool can be said to be.
+func HostOperations() []string { return slices.Sorted(maps.Keys(tools)) }
 
 // FoldTool returns the canonical operation that a host's tool is called by, or
 // the name itself if it is not the name of such a tool.
@@ -88,7 +165,15 @@ func NoteFields() []string {
 // foldHostTool gives an external call its canonical operation.
 func (c *Call) foldHostTool() error {
 	op, ok := hostTools[c.Operation]
-	if !ok {
+	if v, varies := variants[c.Operation]; varies {
+		if is, found := v.ops[scalarArg(c.Args, v.field)]; found {
+			op, ok = is, true
+		}
+	}
+	if !ok || c.Surface == SurfaceMCP || strings.HasPrefix(c.Surface, SurfaceMCP+":") {
+		return nil // what a server calls its tools is its own claim, not a host's name
+	}
+	if op == OpNote && common[c.Operation] && !bare(c.Args, c.Operation) {
 		return nil
 	}
 	c.Operation = op
@@ -107,6 +192,33 @@ func (c *Call) foldHostTool() error {
 		}
 	}
 	return nil
+}
+
+// scalarArg returns a member of the arguments that is a string, or the literal
+// text of another single value; "" if it is neither.
+func scalarArg(args jsontext.Value, name string) string {
+	if text, ok := StringArg(args, name); ok {
+		return text
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(args))
+	if _, err := dec.ReadToken(); err != nil {
+		return ""
+	}
+	for dec.PeekKind() != '}' {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return ""
+		}
+		found := key.String() == name
+		value, err := dec.ReadValue()
+		if err != nil {
+			return ""
+		}
+		if found {
+			return string(value)
+		}
+	}
+	return ""
 }
 
 // withoutMember returns a canonical object without one of its members.

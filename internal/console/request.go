@@ -85,15 +85,33 @@ func (v *requestView) Level() string {
 
 // SessionOffers returns the offers that last longer than one call, each with
 // its index.
-func (v *requestView) SessionOffers() map[int]grant.Offer {
-	offers := make(map[int]grant.Offer)
+func (v *requestView) SessionOffers() map[int]sessionOffer {
+	offers := make(map[int]sessionOffer)
 	for i, o := range v.Offers {
-		if o.Use != grant.Once {
-			offers[i] = o
+		if o.Use == grant.Session {
+			offers[i] = sessionOffer{Words: o.Words}
+			if i < len(v.History) {
+				offers[i] = sessionOffer{Words: o.Words, Past: v.History[i]}
+			}
 		}
 	}
 	return offers
 }
+
+// sessionOffer is an offer with what it would have covered before.
+type sessionOffer struct {
+	Words string
+	Past  []admin.PastCall
+}
+
+// shownPast is how many earlier calls are named; the rest is counted.
+const shownPast = 3
+
+// Few are the newest of the earlier calls.
+func (o sessionOffer) Few() []admin.PastCall { return o.Past[:min(len(o.Past), shownPast)] }
+
+// More is how many there are besides.
+func (o sessionOffer) More() int { return max(len(o.Past)-shownPast, 0) }
 
 // Lasting reports whether a rule might let such calls through: rules reach
 // what tools do, can be undone and destroys nothing.

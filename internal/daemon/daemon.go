@@ -68,6 +68,10 @@ type Options struct {
 	// Terminal gets the sign-in link of the first approver; nil where there is
 	// no controlling terminal, and then nobody gets it.
 	Terminal io.Writer
+	// Launcher returns the words that start the gatehouse command which runs
+	// confined what hosts are given in place of a command; none, or nil, if
+	// nothing can be confined here.
+	Launcher func() []string
 	// Ready is called once the listeners answer, with the console's address.
 	Ready func(url string)
 }
@@ -278,6 +282,7 @@ func (d *daemon) wire(addr string) error {
 	d.restore = d.openRestore()
 	d.gate = gate.New(gate.Options{
 		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
+		Scope: policy.Holds,
 	})
 	d.upstreams = &upstreams{store: d.store, registry: upstream.New(d.keys), record: d.record.act}
 	d.admin = admin.New(admin.Options{

@@ -22,7 +22,7 @@ func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply 
 		d.log.Warn("commands cannot be run confined for agents: this program does not know where it is", "error", err)
 	}
 	hooks := hook.New(hook.Options{
-		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Program: program, Log: d.log,
+		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Program: program, Launcher: d.opts.Launcher, Log: d.log,
 	})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
 		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer, Confine: e.Confine}))

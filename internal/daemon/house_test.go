@@ -29,6 +29,7 @@ type house struct {
 	dir    string // where the agent works
 	agent  call.Principal
 	alice  admin.Actor
+	tokens map[string]string // the ids of agents' tokens
 }
 
 // newHouse opens a gate whose user's policy file says text; "" is no file.
@@ -69,6 +70,10 @@ func (h *house) enter(agent string) (p call.Principal) {
 		if err != nil {
 			return err
 		}
+		if h.tokens == nil {
+			h.tokens = make(map[string]string)
+		}
+		h.tokens[agent] = a.TokenID()
 		s, _, err := h.Sessions.Open(tx, session.Open{Agent: agent, Surface: "api", Peer: session.Peer{Token: a.TokenID()}})
 		if err == nil {
 			p = call.Principal{Agent: agent, Session: s.ID}
@@ -187,4 +192,31 @@ func (h *house) count(query string) (n int) {
 	h.t.Helper()
 	h.tx(func(tx *store.Tx) error { return tx.QueryRow(query).Scan(&n) })
 	return n
+}
+
+// swap puts another directory in the place of one.
+func (h *house) swap(dir string) {
+	h.t.Helper()
+	if err := os.Rename(dir, dir+".old"); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// again ends a session and opens another of the same agent.
+func (h *house) again(p call.Principal) call.Principal {
+	h.t.Helper()
+	h.tx(func(tx *store.Tx) error {
+		if err := h.Sessions.End(tx, p.Session, "test"); err != nil {
+			return err
+		}
+		s, _, err := h.Sessions.Open(tx, session.Open{Agent: p.Agent, Surface: "api", Peer: session.Peer{Token: h.tokens[p.Agent]}})
+		if err == nil {
+			p.Session = s.ID
+		}
+		return err
+	})
+	return p
 }

@@ -53,7 +53,10 @@ type lastKey struct{ agent, session string }
 // Current reads where the principal stands from the database.
 func (s *state) Current(ctx context.Context, c *call.Call) (out gate.Standing, err error) {
 	err = s.store.Read(ctx, func(t *store.Tx) error {
-		out, err = (&tx{Tx: t, s: s}).Standing(c)
+		now := &tx{Tx: t, s: s}
+		if out, err = now.Standing(c); err == nil {
+			out.Taint, err = now.Taints(c)
+		}
 		return err
 	})
 	return out, admin.PublicError(err)
@@ -177,6 +180,16 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	return out, nil
 }
 
+// Taints reads what the principal, or anyone in the workspace, took in.
+func (t *tx) Taints(c *call.Call) (call.Taint, error) {
+	return t.s.sessions.Taints(t.Tx, c.Principal.Agent, c.Dir)
+}
+
+// Taint notes what a call that starts takes in.
+func (t *tx) Taint(c *call.Call, workspace string, taint call.Taint) error {
+	return t.s.sessions.Taint(t.Tx, c.Principal.Agent, workspace, taint, c.ID)
+}
+
 // Grants returns the principal's grants that are still good.
 func (t *tx) Grants(p call.Principal) ([]grant.Grant, error) { return t.s.desk.Grants(t.Tx, p) }
 
@@ -266,14 +279,14 @@ func (t *tx) Open(c *call.Call, requires []call.Guarantee) error {
 		}
 	}
 	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started, effect, requires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c), string(must))
+		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c, len(requires) > 1), string(must))
 	return err
 }
 
 // effect is kept of calls whose start is shown; hashing all of them would be
 // for nothing.
-func (t *tx) effect(c *call.Call) string {
-	if c.Operation != call.OpRun {
+func (t *tx) effect(c *call.Call, wrapped bool) string {
+	if c.Operation != call.OpRun && !wrapped {
 		return ""
 	}
 	return c.Effect().String()

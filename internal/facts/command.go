@@ -13,7 +13,7 @@ import (
 )
 
 // commandFields are the arguments that hold the command of a shell tool.
-var commandFields = map[string]bool{"command": true, "cmd": true, "script": true}
+var commandFields = fields("command cmd script CommandLine")
 
 // command describes a command line by what its simple commands do.
 func (x *extractor) command(strs []String) {
@@ -22,7 +22,12 @@ func (x *extractor) command(strs []String) {
 		x.unknown("runs a command that is not in the usual place", true)
 		return
 	}
-	opts := shell.Options{Cwd: x.call.Dir, Home: x.base.Home, Knowledge: x.opts.Knowledge}
+	dir, ok := x.workdir(strs)
+	if !ok {
+		x.unknown("runs a command in a directory that cannot be told", true)
+		return
+	}
+	opts := shell.Options{Cwd: dir, Home: x.base.Home, Knowledge: x.opts.Knowledge}
 	if x.root != "" {
 		opts.Workspace = []string{x.root}
 	}
@@ -31,11 +36,13 @@ func (x *extractor) command(strs []String) {
 	}
 	a := shell.Analyze(text, opts)
 	f := x.facts
+	f.Script = text
 	f.Class, f.Irreversible = a.Class.String(), a.Irreversible()
 	// Code that the analysis sees through is described by its effects; what
 	// it does not see through is code.
 	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
+	x.confine(a, where)
 	f.Project = projectCode(a)
 	for i := range a.Commands {
 		c := &a.Commands[i]
@@ -52,6 +59,57 @@ func (x *extractor) command(strs []String) {
 	})
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
+}
+
+// dirFields are the arguments that say where a command runs.
+var dirFields = fields("workdir cwd Cwd directory dir_path working_directory working_dir dir")
+
+// workdir is where a command runs: where the call was made, or where its
+// arguments say.
+func (x *extractor) workdir(strs []String) (dir string, ok bool) {
+	dir = x.call.Dir
+	for _, s := range strs {
+		if s.Key || s.Text == "" || !dirFields[s.Name] {
+			continue
+		}
+		real, byWords, problem := x.resolve(s.Text)
+		if problem != "" || real != byWords || !path.IsAbs(real) {
+			return "", false
+		}
+		x.look(real)
+		// Everything that is relative is relative to there.
+		dir, x.base.Dir = real, real
+	}
+	return dir, true
+}
+
+// confine describes a command whose unknown parts are all code that a sandbox
+// holds, where the host lets the gate put one around it: what it needs is to
+// run code that can change the workspace and nothing else, and reach nobody.
+func (x *extractor) confine(a *shell.Analysis, where string) {
+	if !x.call.Rewrites || x.root == "" || !a.Bounded() || !hostsKnown(a) {
+		return
+	}
+	x.facts.Wrapped, x.facts.TakesCode = true, false
+	x.facts.Needs = append(x.facts.Needs, call.Need{
+		Capability: call.ProcExec, Scope: call.Confined, Inside: true, Root: x.rootID(),
+		Evidence: []call.Evidence{{Where: where, Text: "runs code that the words do not show, confined to the workspace"}},
+	})
+}
+
+// hostsKnown says whether everything that a command contacts is a host with a
+// public name, which a sandbox can let it reach and nobody else.
+func hostsKnown(a *shell.Analysis) bool {
+	known := true
+	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
+		if e.Kind != shell.KindNetwork || e.General && (namesServer(c) || bounded(c)) {
+			return true // it has a host, or does without the network
+		}
+		h, err := match.ParseHost(e.Host)
+		known = err == nil && e.Host != "" && !h.Class().Local()
+		return known
+	})
+	return known
 }
 
 // projectCode names the programs of a command that run code of the project, if
@@ -118,17 +176,22 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
 	case shell.KindWrite:
+		if x.facts.Wrapped && (e.Bounded || e.Path.Scope == shell.ScopeTemp && e.Path.Known) {
+			return // inside the sandbox, which says where it may, and has temporary files of its own
+		}
+		if e.Database {
+			x.database(c, at)
+			return
+		}
 		x.commandPath(call.FSWrite, e, at)
 	case shell.KindDelete:
 		x.commandPath(call.FSDelete, e, at)
 	case shell.KindNetwork:
-		if e.Host == "" {
-			x.need(call.NetEgress, "", at)
-			return
-		}
-		x.commandHost(e.Host, at)
+		x.network(c, e, at)
 	case shell.KindExecute:
-		x.need(call.ProcExec, c.Program, at)
+		if !x.facts.Wrapped {
+			x.need(call.ProcExec, c.Exec(), at)
+		}
 		x.script(e, at)
 	case shell.KindPrivilege, shell.KindOutside:
 		x.facts.Outside = true
@@ -148,8 +211,7 @@ func (x *extractor) script(e *shell.Effect, at call.Evidence) {
 		return
 	}
 	if real, byWords, problem := x.resolve(e.Path.Text()); problem == "" {
-		x.look(real)
-		x.look(byWords)
+		x.path(call.FSRead, String{Where: "command", Text: e.Path.Text()})
 		if x.hookSettings(real) || x.hookSettings(byWords) {
 			x.self(at.Where, "an agent's hook settings "+real)
 		}
@@ -162,14 +224,28 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 	switch {
 	case e.Path.Scope == shell.ScopeNull || e.Path.Scope == shell.ScopeRemote:
 		return
+	case e.Secret && c == call.FSRead && e.Path.Raw == "":
+		x.need(call.SecretsAccess, "environment", at)
+		return
 	case !e.Path.Known || e.Path.Value == "":
 		x.loss.writesBlind = x.loss.writesBlind || c != call.FSRead
 		if c != call.FSRead || e.Secret {
 			x.need(c, "", at)
 		}
+		if e.Secret {
+			x.need(call.SecretsAccess, "", at)
+		}
 		return
 	case e.Path.Glob:
 		x.pattern(c, e, at)
+		return
+	}
+	if e.Recursive && c == call.FSWrite {
+		// Somewhere below: what exactly its other effects say, or nobody.
+		saved := x.loss
+		saved.writesBlind = true
+		x.tree(c, e.Path.Text()+"/**", at.Where)
+		x.loss = saved
 		return
 	}
 	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
@@ -191,12 +267,91 @@ func (x *extractor) pattern(c call.Capability, e *shell.Effect, at call.Evidence
 	x.path(c, String{Where: at.Where, Text: dir})
 }
 
+// network adds the need to reach what a command contacts. What only the
+// program's own settings say is named by the program, unless the command says
+// it elsewhere; where code runs on top of that, it is anyone's guess.
+func (x *extractor) network(c *shell.Command, e *shell.Effect, at call.Evidence) {
+	switch {
+	case e.Host != "":
+		x.commandHost(c.Program, e.Host, at)
+	case e.General && (namesServer(c) || x.facts.Wrapped):
+	case e.General && runsCode(c), e.Irreversible:
+		x.need(call.NetEgress, "", at)
+	case strings.HasPrefix(e.Server, "$") && !x.call.Rewrites:
+		// A shell that lives on may have set the variable to anything.
+		x.need(call.NetEgress, "", at)
+	default:
+		x.need(call.NetEgress, e.Server, at)
+	}
+}
+
+// namesServer says whether a command says itself what it contacts.
+func namesServer(c *shell.Command) bool {
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == shell.KindNetwork && !e.General {
+			return true
+		}
+	}
+	return false
+}
+
+// bounded says whether a command runs code that a sandbox holds. Such a program
+// may want the network, and finds out that there is none.
+func bounded(c *shell.Command) bool {
+	for i := range c.Effects {
+		if e := &c.Effects[i]; e.Kind == shell.KindExecute && e.Bounded {
+			return true
+		}
+	}
+	return false
+}
+
+func runsCode(c *shell.Command) bool {
+	for i := range c.Effects {
+		if k := c.Effects[i].Kind; k == shell.KindExecute || k == shell.KindUnknown {
+			return true
+		}
+	}
+	return false
+}
+
+// database adds the need to change a database: the file that the command
+// writes anyway, or the one on the server that it contacts.
+func (x *extractor) database(c *shell.Command, at call.Evidence) {
+	server := ""
+	for i := range c.Effects {
+		e := &c.Effects[i]
+		switch {
+		case e.Kind == shell.KindWrite && e.Path.Value != "":
+			return
+		case e.Kind == shell.KindNetwork && e.Host != "":
+			server = e.Host
+		case e.Kind == shell.KindNetwork && (server == "" || strings.HasPrefix(server, "by ")):
+			server = e.Server
+		}
+	}
+	if server == "" || strings.HasPrefix(server, "$") && !x.call.Rewrites {
+		x.need(call.FSWrite, "", at)
+		return
+	}
+	x.need(call.FSWrite, "database "+server, at)
+}
+
+// ports are those that programs use when they are given a bare host.
+var ports = map[string]int{
+	"ssh": 22, "scp": 22, "sftp": 22, "rsync": 22, "ftp": 21, "telnet": 23, "psql": 5432, "mysql": 3306, "clickhouse-client": 9000,
+	"redis-cli": 6379, "mongosh": 27017,
+}
+
 // commandHost adds the need to reach a host that a command names.
-func (x *extractor) commandHost(host string, at call.Evidence) {
+func (x *extractor) commandHost(program, host string, at call.Evidence) {
 	h, err := match.ParseHost(host)
 	if err != nil {
 		x.need(call.NetEgress, "", at)
 		return
+	}
+	if h.Port == 0 {
+		h.Port = ports[program]
 	}
 	x.addHost(h, at)
 }

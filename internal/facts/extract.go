@@ -19,7 +19,9 @@ type extractor struct {
 	root  string // the workspace
 	facts *Facts
 	seen  observed
-	loss  loss
+	// untrusted says that the tool is one that nobody knows.
+	untrusted bool
+	loss      loss
 }
 
 // Extract describes a normalised call. A nil world judges the words alone.
@@ -40,10 +42,11 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	if c.Kind == call.External {
 		x.external(strs)
 		x.implied(strs)
-		if c.Operation != call.OpShell {
+		if x.operation() != call.OpShell {
 			x.score(risk.Of(x.needEffects()), "args")
 		}
 	}
+	x.taint()
 	if w != nil {
 		x.unsaved()
 		for _, file := range w.Read() {
@@ -54,124 +57,13 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	return x.facts
 }
 
-// external describes a call by the family of its tool.
-func (x *extractor) external(strs []String) {
-	switch x.call.Operation {
-	case call.OpShell:
-		x.command(strs)
-	case call.OpInput:
-		x.input(strs)
-	case call.OpFileRead, call.OpFileSearch:
-		x.files(strs, call.FSRead, "reads")
-	case call.OpFileWrite, call.OpFileEdit:
-		x.files(strs, call.FSWrite, "writes")
-	case call.OpPatch:
-		x.unknown("applies a patch", false)
-	case call.OpWebFetch:
-		x.urls(strs)
-	case call.OpWebSearch:
-		x.need(call.NetEgress, "web search", call.Evidence{Where: "operation", Text: x.call.Operation})
-		x.facts.Words = "searches the web"
-	case call.OpRun:
-		x.run()
-	case call.OpConnect:
-		x.connect()
-	case call.OpNote:
-		x.facts.Class, x.facts.Words = "safe", "keeps notes for itself"
-	case call.OpTask:
-		x.unknown("starts a sub-agent, whose own calls come to the gate", false)
-	default:
-		if x.upstream(strs) {
-			return
-		}
-		x.unknown("uses a tool that the gate does not know: "+x.call.Operation, takesCode(strs))
-	}
-}
-
-// upstreamReads says in words what the requests of MCP do that only read.
-var upstreamReads = map[string]string{
-	call.MCPPrompt: "reads a prompt", call.MCPRead: "reads a resource", call.MCPComplete: "asks for completions",
-	call.MCPSubscribe: "watches a resource", call.MCPListen: "listens for changes",
-}
-
-// upstream describes a request to an MCP server behind the gate. What a tool
-// there does nobody here can tell, so it has no class, and only a rule that
-// names the tool speaks for it.
-func (x *extractor) upstream(strs []String) bool {
-	server, method, tool, ok := call.SplitMCP(x.call.Operation)
-	switch {
-	case !ok:
-		return false
-	case tool != "":
-		x.facts.Words, x.facts.TakesCode = "uses the tool "+tool+" of the MCP server "+server, takesCode(strs)
-		return true
-	}
-	words, reads := upstreamReads[method]
-	if !reads {
-		return false
-	}
-	x.facts.Class, x.facts.Words = "safe", words+" of the MCP server "+server
-	for _, s := range strs {
-		if file, ok := strings.CutPrefix(s.Text, "file://"); ok && !s.Key {
-			x.path(call.FSRead, String{Text: file, Where: s.Where})
-		}
-	}
-	return true
-}
-
-// unknown describes a call whose effect cannot be told from its words.
-func (x *extractor) unknown(words string, code bool) {
-	x.facts.Class, x.facts.Words, x.facts.TakesCode = "unknown", words, code
-}
-
-// codeFields are the names of arguments that hold code to be run.
-var codeFields = map[string]bool{"code": true, "script": true, "command": true, "cmd": true, "expression": true, "query": true, "sql": true}
-
-func takesCode(strs []String) bool {
-	for _, s := range strs {
-		if codeFields[s.Name] {
-			return true
-		}
-	}
-	return false
-}
-
-// pathFields are the names of arguments that hold a path.
-var pathFields = map[string]bool{
-	"path": true, "file_path": true, "filePath": true, "file": true, "filename": true, "notebook_path": true,
-	"absolute_path": true, "target_file": true, "dir_path": true, "directory": true, "dir": true, "paths": true,
-}
-
-// files describes a file tool by its path arguments.
-func (x *extractor) files(strs []String, c call.Capability, verb string) {
-	var words []string
-	for _, s := range strs {
-		if s.Key || !pathFields[s.Name] {
-			continue
-		}
-		scope := x.path(c, s)
-		words = append(words, verb+" "+scope)
-	}
-	if len(words) == 0 && c == call.FSRead && x.call.Operation == call.OpFileSearch {
-		// A search without a path is a search of the working directory.
-		words = append(words, verb+" "+x.path(c, String{Text: ".", Where: "dir"}))
-	}
-	if len(words) == 0 {
-		x.unknown("names no file", false)
-		return
-	}
-	x.facts.Words = strings.Join(words, ", ")
-}
-
 // path adds the need for one path and what else it implies, and returns the
 // scope. A path that cannot be resolved counts as the widest.
 func (x *extractor) path(c call.Capability, s String) string {
 	evidence := call.Evidence{Where: s.Where, Text: s.Text}
 	if scope, ok := x.relative(s.Text); ok {
 		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Evidence: []call.Evidence{evidence}})
-		if sensitive(scope, "") {
-			x.need(call.SecretsAccess, scope, evidence)
-		}
+		x.tagged(c, scope, scope, evidence)
 		return scope
 	}
 	real, byWords, problem := x.resolve(s.Text)
@@ -193,10 +85,12 @@ func (x *extractor) place(c call.Capability, real string, evidence call.Evidence
 	x.guard(real, c != call.FSRead, evidence)
 	x.changes(c, real)
 	scope, inside := x.scope(real)
-	x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}})
-	if sensitive(real, x.base.Home) {
-		x.need(call.SecretsAccess, scope, evidence)
+	n := call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}}
+	if inside {
+		n.Root = x.rootID()
 	}
+	x.facts.Needs = append(x.facts.Needs, n)
+	x.tagged(c, real, scope, evidence)
 	for _, i := range x.opts.Implied {
 		if _, ok := i.Paths.Match(real); ok {
 			x.need(i.Capability, scope, evidence)
@@ -263,24 +157,17 @@ func (x *extractor) scope(real string) (scope string, inside bool) {
 	return real, false
 }
 
+// rootID says which directory the workspace is: its path, and what is there.
+func (x *extractor) rootID() string {
+	if x.world == nil {
+		return x.root
+	}
+	return x.root + " " + x.world.Identify(x.root)
+}
+
 // need adds a need that has no path.
 func (x *extractor) need(c call.Capability, scope string, e call.Evidence) {
 	x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Evidence: []call.Evidence{e}})
-}
-
-// urls describes a fetch.
-func (x *extractor) urls(strs []String) {
-	found := false
-	for _, s := range strs {
-		if s.Key || s.Name != "url" && s.Name != "uri" && !strings.Contains(s.Text, "://") {
-			continue
-		}
-		found = true
-		x.host(s.Text, call.Evidence{Where: s.Where, Text: s.Text})
-	}
-	if !found {
-		x.unknown("names no address", false)
-	}
 }
 
 // host adds the need to reach a host.
@@ -359,12 +246,39 @@ func (x *extractor) implied(strs []String) {
 				x.need(i.Capability, x.call.Operation, call.Evidence{Where: "operation", Text: x.call.Operation})
 			}
 		}
+		for _, variable := range i.Variables {
+			for _, name := range variables(x.facts.Script) {
+				if variable.Match(name) {
+					x.need(i.Capability, "$"+name, call.Evidence{Where: "command", Text: name})
+				}
+			}
+		}
 		for _, field := range i.Fields {
 			for _, s := range strs {
 				if !s.Key && field.Match(s.Name) {
 					x.need(i.Capability, s.Name, call.Evidence{Where: s.Where, Text: s.Name})
 				}
 			}
+		}
+	}
+}
+
+// variables lists the names of the variables that a command line mentions, in
+// quotes and out of them: more than it uses, never fewer.
+func variables(script string) []string {
+	var names []string
+	for rest := script; ; {
+		i := strings.IndexByte(rest, '$')
+		if i < 0 {
+			return names
+		}
+		rest = strings.TrimLeft(rest[i+1:], "{!#")
+		end := 0
+		for end < len(rest) && (rest[end] == '_' || '0' <= rest[end] && rest[end] <= '9' || 'a' <= rest[end]|0x20 && rest[end]|0x20 <= 'z') {
+			end++
+		}
+		if end > 0 {
+			names = append(names, rest[:end])
 		}
 	}
 }

@@ -68,6 +68,13 @@ type Facts struct {
 	// Confined says that a sandbox of the gate's is to hold the effect to the
 	// needs; without it the call must not start.
 	Confined bool
+	// Wrapped says that the call is to run in the gate's sandbox, around the
+	// workspace and without network, which the host lets the gate arrange.
+	Wrapped bool
+	// Script is the text of a command line, as a shell is to run it.
+	Script string
+	// Taint is what the agent takes in by the call.
+	Taint call.Taint
 	// Outside says that the effect leaves the agent's own process tree.
 	Outside bool
 	// Self lists what of the gate the call reaches.

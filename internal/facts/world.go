@@ -42,6 +42,8 @@ type Options struct {
 	Workspace string
 	// Own is the gate itself, which no call may reach.
 	Own Own
+	// Tools says which operation a tool is that the gate would not know.
+	Tools map[string]string
 	// Implied says which paths, fields and tools imply further capabilities.
 	Implied []Implied
 	// Knowledge is what is known about programs; nil is what is built in.
@@ -69,6 +71,7 @@ type Implied struct {
 	Capability call.Capability
 	Paths      match.PathSet
 	Fields     []match.OpGlob
+	Variables  []match.OpGlob
 	Tools      []match.OpGlob
 }
 

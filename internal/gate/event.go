@@ -147,6 +147,11 @@ type Answer struct {
 	Edited *call.Call `json:"edited,omitzero"`
 	// Observed says that only observe mode let the call through.
 	Observed bool `json:"observed,omitzero"`
+	// Requires are the guarantees that the effect must hold to.
+	Requires []call.Guarantee `json:"requires,omitzero"`
+	// Run is the command line of gatehouse to run in place of the agent's
+	// command, so that the guarantees hold; nil to run the call as it stands.
+	Run []string `json:"run,omitzero"`
 	// Restore is the restore point that holds what the call changes.
 	Restore string `json:"restore,omitzero"`
 	// Budget is what a plan that goes ahead may spend.

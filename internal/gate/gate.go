@@ -164,8 +164,13 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		}
 		// What was read before the transaction may be out of date: a switch
 		// was thrown, an element activated. Then it is decided again.
-		if now.Switches != in.Switches || now.Elements != in.Elements {
-			in.Switches, in.Elements = now.Switches, now.Elements
+		if sends(in.Facts) {
+			if now.Taint, err = tx.Taints(sub.Call); err != nil {
+				return err
+			}
+		}
+		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint {
+			in.Switches, in.Elements, in.Taint = now.Switches, now.Elements, now.Taint
 			t.decide()
 		}
 		if reason := stopped(head, &now); reason != "" {
@@ -207,6 +212,11 @@ func (g *Gate) runEdited(ctx context.Context, sub *Submission) *Answer {
 	return next
 }
 
+// sends says whether a call reaches another machine: taint matters to no other.
+func sends(f *facts.Facts) bool {
+	return slices.ContainsFunc(f.Needs, func(n call.Need) bool { return n.Capability == call.NetEgress })
+}
+
 // confine notes that a call runs confined. It is another call than the same
 // one that does not, so it has another digest.
 func confine(in *policy.Input) {
@@ -226,7 +236,7 @@ func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot
 	}
 	return &policy.Input{
 		Call: c, Facts: f, Digest: c.Digest(),
-		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations,
+		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations, Taint: standing.Taint,
 	}, change, nil
 }
 

@@ -43,6 +43,9 @@ type Standing struct {
 	Elements   *element.Set
 	Switches   policy.Switches
 	Violations []policy.Violation
+	// Taint is what the principal, or anyone in the workspace, took in. A
+	// transaction reads it by itself, and only for calls that it matters to.
+	Taint call.Taint
 	// Policy is the hash of the snapshot that is in force for everyone. A
 	// node that holds another one denies until it has loaded it.
 	Policy call.Digest
@@ -80,6 +83,10 @@ type Tx interface {
 	// Show notes that the effect of an open call has shown what it must. It
 	// can be told once, and returns what was noted when the call was opened.
 	Show(callID string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error)
+	// Taints reads what the principal, or anyone in the workspace, took in.
+	Taints(c *call.Call) (call.Taint, error)
+	// Taint notes what a call that starts takes in.
+	Taint(c *call.Call, workspace string, t call.Taint) error
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.

@@ -121,11 +121,18 @@ func (t *trial) leave(tx Tx) error {
 }
 
 func (t *trial) start(tx Tx, used []grant.Grant) error {
-	if err := tx.Open(t.sub.Call, t.decision.Requires); err != nil {
+	t.answer.Requires = t.requires(used)
+	if err := tx.Open(t.sub.Call, t.answer.Requires); err != nil {
 		return err
 	}
+	if taint := t.in.Facts.Taint &^ t.in.Taint; taint != 0 {
+		if err := tx.Taint(t.sub.Call, t.in.Facts.Workspace, taint); err != nil {
+			return err
+		}
+	}
+	t.answer.Run = launch(t.sub.Call.ID, t.in.Facts, t.answer.Requires)
 	e := t.event(used)
-	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.decision.Requires}
+	e.Start = &Start{Runs: t.sub.Runs, Guarantees: t.answer.Requires}
 	return tx.Append(e)
 }
 

@@ -178,7 +178,7 @@ func TestOffers(t *testing.T) {
 		want []string
 	}{
 		{"single use", c, decision(vote(call.ConfirmSingleUse, "x", &write)), []string{"this call, once"}},
-		{"session by scope", c, decision(vote(call.ConfirmSession, "x", &write)), []string{"this call, once", "writing ./a.go for the rest of this session"}},
+		{"session by scope", c, decision(vote(call.ConfirmSession, "x", &write)), []string{"this call, once", "writes to ./a.go for this session"}},
 		{"no scope, no session", c, decision(vote(call.ConfirmSession, "x", nil)), []string{"this call, once"}},
 		{"native", native, decision(vote(call.ConfirmSession, "x", nil)), []string{"this call, once", "create_element on elements of type skill for the rest of this session"}},
 		{"pinned", c, pinned, []string{"this call, once"}},

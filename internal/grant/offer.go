@@ -2,6 +2,7 @@ package grant
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,9 +19,9 @@ type Offer struct {
 }
 
 // Offers lists what a person may be offered for a call, the narrowest first.
-// The first is always this one call; a session offer follows only where a
-// session grant could discharge every vote that asks, and where there is a
-// session at all.
+// The first is always this one call. Offers for the session follow only where
+// there is a session at all and a session grant could discharge every vote
+// that asks: for the place that the call touches, then for the whole workspace.
 func Offers(c *call.Call, d *call.Decision) []Offer {
 	offers := []Offer{{Use: Once, Words: "this call, once"}}
 	asks := d.Confirmations()
@@ -34,21 +35,28 @@ func Offers(c *call.Call, d *call.Decision) []Offer {
 		}
 		return append(offers, Offer{Use: Session, Words: words, Operation: c.Operation, ElementType: c.ElementType})
 	}
-	needs, ok := neededBy(asks)
-	if !ok {
-		return offers
+	for _, widen := range []func(call.Need) string{place, workspace} {
+		needs, ok := neededBy(asks, widen)
+		if !ok {
+			return offers
+		}
+		o := Offer{Use: Session, Words: words(needs) + " for this session", Needs: needs}
+		if !slices.ContainsFunc(offers, func(other Offer) bool { return other.Words == o.Words }) {
+			offers = append(offers, o)
+		}
 	}
-	return append(offers, Offer{Use: Session, Words: words(needs) + " for the rest of this session", Needs: needs})
+	return offers
 }
 
-// neededBy collects the needs of votes; a vote that is not about a need with
-// a scope cannot be granted for a session.
-func neededBy(votes []call.Vote) (needs []call.Need, ok bool) {
+// neededBy collects the needs of votes, each with the scope that it is offered
+// for. A vote that is not about a need with a scope cannot be granted for a
+// session, and neither can one that runs a program which may run others.
+func neededBy(votes []call.Vote, widen func(call.Need) string) (needs []call.Need, ok bool) {
 	for _, v := range votes {
-		if v.Need == nil || v.Need.Scope == "" {
+		if v.Need == nil || v.Need.Scope == "" || v.Need.Capability == call.ProcExec && v.Need.Scope != call.Confined {
 			return nil, false
 		}
-		n := call.Need{Capability: v.Need.Capability, Scope: v.Need.Scope, Inside: v.Need.Inside}
+		n := call.Need{Capability: v.Need.Capability, Scope: widen(*v.Need), Inside: v.Need.Inside, Root: v.Need.Root}
 		if !slices.ContainsFunc(needs, func(m call.Need) bool { return m.String() == n.String() }) {
 			needs = append(needs, n)
 		}
@@ -56,11 +64,74 @@ func neededBy(votes []call.Vote) (needs []call.Need, ok bool) {
 	return needs, true
 }
 
-// verbs say each built-in capability as something one does to a scope.
+// placeDepth is how deep below the workspace the place of a file is: a part of
+// the project, and not each of its folders.
+const placeDepth = 2
+
+// place is the scope that is offered first: of a change in the workspace the
+// part of it that the file is in, of one elsewhere the file's directory, and
+// of everything else the very thing.
+func place(n call.Need) string {
+	if n.Capability != call.FSWrite && n.Capability != call.FSRead {
+		return n.Scope
+	}
+	if tree, ok := strings.CutSuffix(n.Scope, "/**"); ok && tree != "" {
+		return n.Scope
+	}
+	if !strings.HasPrefix(n.Scope, ".") && !strings.HasPrefix(n.Scope, "/") {
+		return n.Scope // no path: a database
+	}
+	dir := path.Dir(n.Scope)
+	if !n.Inside {
+		if tmp := temporary(n.Scope); tmp != "" {
+			return tmp + "/**"
+		}
+		if strings.Count(dir, "/") < 2 || systemDir(dir) {
+			return n.Scope // right below the root: the file itself
+		}
+		return dir + "/**"
+	}
+	if dir == "." {
+		return "./*"
+	}
+	parts := strings.Split(dir, "/")
+	return "./" + strings.Join(parts[:min(len(parts), placeDepth)], "/") + "/**"
+}
+
+// temporary is the directory for temporary files that a path is in.
+func temporary(p string) string {
+	for _, d := range []string{"/tmp", "/var/tmp", "/private/tmp"} {
+		if strings.HasPrefix(p, d+"/") {
+			return d
+		}
+	}
+	return ""
+}
+
+// systemDir says whether a directory is the system's, where one file says
+// nothing about its neighbours.
+func systemDir(dir string) bool {
+	for _, d := range []string{"/etc", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/boot", "/sys", "/proc", "/dev", "/run", "/var", "/opt"} {
+		if dir == d || strings.HasPrefix(dir, d+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// workspace is the wider scope: of what lies in the workspace, all of it.
+func workspace(n call.Need) string {
+	if n.Inside && (n.Capability == call.FSWrite || n.Capability == call.FSRead) {
+		return "./**"
+	}
+	return place(n)
+}
+
+// verbs say each built-in capability as something that is done to a scope.
 var verbs = map[call.Capability]string{
-	call.FSRead: "reading %s", call.FSWrite: "writing %s", call.FSDelete: "deleting %s",
-	call.NetEgress: "connecting to %s", call.ProcExec: "running %s",
-	call.DataUser: "reading personal data in %s", call.SecretsAccess: "reading secrets in %s",
+	call.FSRead: "reads", call.FSWrite: "writes", call.FSDelete: "deletions",
+	call.NetEgress: "network to", call.ProcExec: "running",
+	call.DataUser: "personal data in", call.SecretsAccess: "secrets in",
 }
 
 func words(needs []call.Need) string {
@@ -68,9 +139,33 @@ func words(needs []call.Need) string {
 	for i, n := range needs {
 		verb, ok := verbs[n.Capability]
 		if !ok {
-			verb = string(n.Capability) + " on %s"
+			verb = string(n.Capability) + " on"
 		}
-		parts[i] = fmt.Sprintf(verb, n.Scope)
+		parts[i] = verb + " " + scopeWords(n)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// scopeWords says a scope as people say it.
+func scopeWords(n call.Need) string {
+	files := n.Capability == call.FSRead || n.Capability == call.FSWrite || n.Capability == call.FSDelete
+	tree, isTree := strings.CutSuffix(n.Scope, "/**")
+	dir, isDir := strings.CutSuffix(n.Scope, "/*")
+	switch {
+	case n.Capability == call.ProcExec && n.Scope == call.Confined:
+		return "project code (tests, builds, scripts) confined to the workspace without network"
+	case files && strings.HasPrefix(n.Scope, "database "):
+		return "in the " + strings.Replace(n.Scope, "database by ", "database of ", 1)
+	case n.Capability == call.NetEgress && strings.HasPrefix(n.Scope, "by "):
+		return "whatever " + n.Scope[len("by "):] + " contacts"
+	case files && n.Scope == "./**":
+		return "anywhere in the workspace"
+	case files && isTree:
+		return "under " + tree
+	case files && isDir:
+		return "directly in " + dir
+	case files:
+		return "to " + n.Scope
+	}
+	return n.Scope
 }

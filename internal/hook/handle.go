@@ -51,6 +51,9 @@ type Options struct {
 	// HostAsk says whether the operator lets this host's own question stand in
 	// for an approver where none can be reached.
 	HostAsk func(host string, c *call.Call) bool
+	// Launcher returns the words that start the gatehouse command, which runs
+	// what must run confined; none if this machine has no sandbox.
+	Launcher func() []string
 	// Program is the gatehouse that runs commands confined.
 	Program string
 	Log     *slog.Logger
@@ -154,7 +157,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && !r.Confine && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && a.rewrites && h.opts.Program != "",
@@ -171,6 +174,13 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		id := ans.CallID
 		if ans.Edited != nil {
 			edited, id = ans.Edited.Args, ans.Edited.ID
+		}
+		if ans.Run != nil {
+			var err error
+			if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
+				h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
+				return block("Not run: " + err.Error() + ".")
+			}
 		}
 		edited = withNotes(edited, e.input)
 		if confined(ans) {
@@ -193,6 +203,13 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		return a.later(e, ans.Message)
 	}
 	return block(ans.Message)
+}
+
+func (h *Hooks) launcher() []string {
+	if h.opts.Launcher == nil {
+		return nil
+	}
+	return h.opts.Launcher()
 }
 
 // withNotes gives an edited input the members back that were left out of the

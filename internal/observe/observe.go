@@ -37,6 +37,7 @@ type Machine struct {
 func (m *Machine) Facts(_ context.Context, c *call.Call, s *policy.Snapshot) *facts.Facts {
 	opts := &facts.Options{Home: m.Home, Own: m.Own, Implied: m.impliedBy(s)}
 	if s != nil {
+		opts.Tools = s.Settings.Tools
 		opts.Knowledge = s.Knowledge
 	}
 	return facts.Extract(c, newView(), opts)
@@ -55,7 +56,7 @@ func (m *Machine) impliedBy(s *policy.Snapshot) []facts.Implied {
 	}
 	var list []facts.Implied
 	for name, def := range s.Settings.Capabilities {
-		i := facts.Implied{Capability: name, Fields: globs(def.Fields), Tools: globs(def.Tools)}
+		i := facts.Implied{Capability: name, Fields: globs(def.Fields), Tools: globs(def.Tools), Variables: globs(def.Variables)}
 		// The file was checked when it was loaded; what does not compile here
 		// would have been refused there.
 		i.Paths, _ = match.CompileSet(match.Base{Dir: "/", Home: m.Home}, def.Paths...)

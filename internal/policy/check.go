@@ -65,6 +65,7 @@ func (f *File) check(failed map[string]bool) Problems {
 	c.oneOf("attendance", f.Attendance, attendances)
 	c.oneOf("isolation", f.Isolation, isolations)
 	c.capabilities()
+	c.tools()
 	c.profiles()
 	c.rules()
 	c.operations()
@@ -121,6 +122,17 @@ func (f *File) capabilityNames() []string {
 		names = append(names, string(c))
 	}
 	return append(names, slices.Sorted(maps.Keys(f.Capabilities))...)
+}
+
+func (c *checker) tools() {
+	for _, name := range slices.Sorted(maps.Keys(c.f.Tools)) {
+		if op := c.f.Tools[name]; !slices.Contains(call.HostOperations(), op) {
+			c.add(join("tools", name), orList(op, call.HostOperations()), "unknown operation %q", op)
+		}
+		if call.FoldTool(name) != name {
+			c.add(join("tools", name), "", "%s is a tool of a host, which the gate knows", name)
+		}
+	}
 }
 
 func (c *checker) capabilities() {

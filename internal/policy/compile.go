@@ -90,6 +90,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	defs := m.definitions()
 	m.profiles(defs)
 	m.capabilities(defs)
+	m.tools()
 	m.rules()
 	m.operations()
 	if err := m.lib.problems.orNil(); err != nil {

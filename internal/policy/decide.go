@@ -19,6 +19,8 @@ type Input struct {
 	// Switches are the big switches as last read; the verdict reads them
 	// again in its transaction.
 	Switches Switches
+	// Taint is what the principal, or anyone in the workspace, took in.
+	Taint call.Taint
 	// Violations are the usage constraints that the call would break.
 	Violations []Violation
 	// Confined says that the effect will run in the gate's sandbox, writing
@@ -109,10 +111,37 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Class == classUnknown && (s.confines() || in.Confined)) {
+	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Wrapped || in.Facts.Class == classUnknown && (s.confines() || in.Confined)) {
 		d.Requires = slices.Clone(confined)
+		if in.Facts.Wrapped {
+			d.Requires = append(d.Requires, s.bounds(in)...)
+		}
 	}
 	return d
+}
+
+// bounds are what the sandbox around a confined call must hold besides: it
+// runs just this command, writes in the workspace, reads the files and reaches the hosts that the call
+// names and no others, and leaves alone what a rule about paths objects to.
+func (s *Snapshot) bounds(in *Input) []call.Guarantee {
+	out := []call.Guarantee{{Name: "exec", Scope: in.Facts.Script}, {Name: "write", Scope: in.Facts.Workspace}}
+	for i := range in.Facts.Needs {
+		n := &in.Facts.Needs[i]
+		g := call.Guarantee{Name: "hosts", Scope: n.Scope}
+		if n.Capability == call.FSRead {
+			g.Name = "read"
+		}
+		wanted := n.Capability == call.NetEgress || n.Capability == call.FSRead && !n.Inside
+		if wanted && n.Scope != "" && !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	for i := range s.rules {
+		if r := &s.rules[i]; r.path != nil && r.spec.Level != call.AutoApprove {
+			out = append(out, call.Guarantee{Name: "protect", Scope: r.spec.Path})
+		}
+	}
+	return out
 }
 
 // nativeOperation is the row of a native call, nil for others and unknowns.

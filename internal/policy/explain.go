@@ -102,6 +102,9 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 	if len(set.Notify) > 0 {
 		values["notify"] = places(set.Notify)
 	}
+	for name, op := range set.Tools {
+		values["tools."+name] = op
+	}
 	for c, def := range set.Capabilities {
 		values["capabilities."+string(c)] = sentence(c, "", set.Capabilities) + def.words()
 	}

@@ -26,6 +26,9 @@ type File struct {
 	Profiles map[string]Profile `toml:"profiles,omitempty" json:"profiles,omitempty" jsonschema:"Session policies of your own."`
 	// Capabilities adds capabilities, and says what implies them.
 	Capabilities map[string]CapabilityDef `toml:"capabilities,omitempty" json:"capabilities,omitempty" jsonschema:"Capabilities of your own, and what in a call implies a capability."`
+	// Tools says which of the operations that the gate understands a tool of an
+	// MCP server is, such as file.read; its arguments are then read as such.
+	Tools map[string]string `toml:"tools,omitempty" json:"tools,omitempty" jsonschema:"Which operation a tool of an MCP server is, such as file.read or web.fetch. You vouch for the server."`
 	// Rules are patterns over calls.
 	Rules []Rule `toml:"rules,omitempty" json:"rules,omitempty" jsonschema:"Patterns over calls to tools, commands and agents."`
 	// Operations denies native operations by name or glob.

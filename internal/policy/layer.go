@@ -91,7 +91,7 @@ func adjustableKeys() []string {
 		"limits", "limits.asks_per_hour", "limits.grant_life", "limits.pending_per_principal",
 		"limits.pending_per_session", "limits.request_life", "limits.session_grant_life",
 		"mode", "notify", "profile",
-		"risk", "risk.confirm_at", "risk.deny_at", "risk.irreversible", "rules",
+		"risk", "risk.confirm_at", "risk.deny_at", "risk.irreversible", "rules", "tools",
 	}
 }
 

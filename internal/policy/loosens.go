@@ -68,6 +68,8 @@ func settingsLoosen(old, new *Settings) []Change {
 	for _, field := range old.RedactFields {
 		loosened(!slices.Contains(new.RedactFields, field), "redact.fields", field, "stored")
 	}
+	// Whether one operation is easier than another depends on its arguments.
+	loosened(!maps.Equal(old.Tools, new.Tools), "tools", old.Tools, new.Tools)
 	// A place more is told what agents do; a place less is told nothing.
 	loosened(!slices.Equal(old.Notify, new.Notify), "notify", places(old.Notify), places(new.Notify))
 	return changes

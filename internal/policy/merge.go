@@ -206,6 +206,30 @@ func (m *merger) lists() {
 	set.Notify = slices.Compact(set.Notify)
 }
 
+// tools merges what tools are. To say so makes an unknown tool known, so only
+// a layer that may loosen can; what a layer above says stays.
+func (m *merger) tools() {
+	for _, group := range m.groups {
+		for i := range group {
+			p := &group[i]
+			for _, name := range slices.Sorted(maps.Keys(p.File.Tools)) {
+				if _, said := m.s.Settings.Tools[name]; said {
+					continue
+				}
+				if !p.rights.has("tools") {
+					m.ignore(p, join("tools", name), "%s stays a tool that the gate does not know", name)
+					continue
+				}
+				if m.s.Settings.Tools == nil {
+					m.s.Settings.Tools = make(map[string]string)
+				}
+				m.s.Settings.Tools[name] = p.File.Tools[name]
+				m.origin("tools."+name, p, join("tools", name))
+			}
+		}
+	}
+}
+
 // capabilities merges what implies a capability. Saying so adds a need to a
 // call, which tightens, with one exception: a call about which nothing is
 // known is judged as unknown, and a need that is let through more easily than

@@ -37,6 +37,7 @@ func Schema() (*jsonschema.Schema, error) {
 	s.Properties["autonomy"].Properties["risk_tolerance"].Enum = anys(tolerances)
 	s.Properties["adjustable"].Items.Enum = anys(adjustableKeys())
 	s.Properties["operations"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: []any{call.Deny.String()}}
+	s.Properties["tools"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: anys(call.HostOperations())}
 	s.Properties["hosts"].PropertyNames = &jsonschema.Schema{Enum: anys(HostNames())}
 	notify := s.Properties["notify"].Items.Properties
 	notify["kind"].Enum = anys(noticeKinds)

@@ -127,7 +127,8 @@ func (s *Snapshot) applyRules(in *Input, buf *Buffer) (objections int) {
 // a matter of course, so its class stands for a plain proc.exec that would
 // ask; and the class of a command that writes or connects is voted on the
 // needs that say where, if there are any. A class that is destructive or
-// unknown always votes by itself. A call that needs nothing and has no class
+// unknown always votes by itself, except that code which runs confined is
+// voted on as such where the profile has an entry for it. A call that needs nothing and has no class
 // is unknown: someone must look at it.
 func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	f := in.Facts
@@ -145,13 +146,17 @@ func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 		}
 		buf.votes = append(buf.votes, v)
 	}
+	s.voteConfined(in, buf)
 	if class == "" && len(f.Needs) == 0 {
 		class = classUnknown
 	}
 	if class == "" || told {
 		return
 	}
-	v := s.voteClass(class)
+	v, ok := s.voteClass(class, f.Wrapped)
+	if !ok {
+		return
+	}
 	if class == classUnknown && in.Confined && v.Level == call.ConfirmSingleUse {
 		confine(&v, f.Project)
 	}
@@ -209,15 +214,73 @@ func (s *Snapshot) voteNeed(n *call.Need, t *target, class string) (vote call.Vo
 	return vote, ok
 }
 
-// voteClass is the strictest vote of all profiles on a class.
-func (s *Snapshot) voteClass(class string) call.Vote {
-	vote := s.profiles[0].voteClass(class)
-	for i := range s.profiles[1:] {
-		if v := s.profiles[i+1].voteClass(class); v.Level.StricterThan(vote.Level) {
-			vote = v
+// voteClass is the strictest vote of all profiles on a class; none if every
+// profile speaks about what runs confined, and the call does.
+func (s *Snapshot) voteClass(class string, confined bool) (vote call.Vote, ok bool) {
+	for i := range s.profiles {
+		p := &s.profiles[i]
+		if confined && class == classUnknown && p.confined() {
+			continue
+		}
+		if v := p.voteClass(class); !ok || v.Level.StricterThan(vote.Level) {
+			vote, ok = v, true
 		}
 	}
-	return vote
+	return vote, ok
+}
+
+// voteConfined adds the vote on what code that runs confined can do: change
+// files anywhere in the workspace. Rules about paths do not meet it, because
+// the sandbox leaves out what they are about (see [Snapshot.Decide]).
+func (s *Snapshot) voteConfined(in *Input, buf *Buffer) {
+	if !in.Facts.Wrapped {
+		return
+	}
+	for i := range in.Facts.Needs {
+		n := &in.Facts.Needs[i]
+		if n.Capability != call.ProcExec || n.Scope != call.Confined {
+			continue
+		}
+		tree := &call.Need{Capability: call.FSWrite, Scope: "./**", Inside: true, Root: n.Root, Evidence: n.Evidence}
+		t := newTarget(tree, in.Facts.Workspace)
+		if v, ok := s.voteNeed(tree, &t, ""); ok {
+			buf.votes = append(buf.votes, v)
+		}
+		s.voteUnheld(in, buf)
+		return
+	}
+}
+
+// voteUnheld asks every time where a rule about paths is one that no sandbox
+// can hold: a pattern that is neither a path nor a name at any depth.
+func (s *Snapshot) voteUnheld(in *Input, buf *Buffer) {
+	for i := range s.rules {
+		r := &s.rules[i]
+		if r.path == nil || r.spec.Level == call.AutoApprove || holdable(r.spec.Path) || r.operation != nil && !r.operation(in.Call.Operation) {
+			continue
+		}
+		buf.votes = append(buf.votes, call.Vote{
+			Stage: call.StageSession, Source: r.source, Rule: r.spec.Name, Level: call.ConfirmSingleUse,
+			Reason: "no sandbox can keep code away from " + r.spec.Path + ", and a rule is about it: " + r.spec.Reason,
+		})
+	}
+}
+
+// holdable says whether a sandbox can leave alone just what a pattern holds.
+func holdable(pattern string) bool {
+	p := strings.TrimPrefix(strings.TrimSuffix(pattern, "/**"), "**/")
+	return p != "" && !strings.ContainsAny(p, "*?[{")
+}
+
+// confined says whether the profile has an entry for code that runs confined.
+// It then stands for the class unknown: what is not seen through is held.
+func (p *profile) confined() bool {
+	for i := range p.scoped[call.ProcExec] {
+		if p.scoped[call.ProcExec][i].pattern.src == call.Confined {
+			return true
+		}
+	}
+	return false
 }
 
 // voteNeed finds the profile's entry for one need. Scoped entries that cover

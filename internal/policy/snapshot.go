@@ -62,6 +62,8 @@ type Settings struct {
 	RedactFields []string
 	Notify       []Notice
 	Capabilities map[call.Capability]CapabilityDef
+	// Tools says which operation a tool is that the gate would not know.
+	Tools map[string]string
 }
 
 // profile is a compiled session policy.

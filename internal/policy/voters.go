@@ -186,6 +186,7 @@ func (s *Snapshot) voteRisk(in *Input, _ *Buffer) call.Ballot {
 	if f.Irreversible && set.Irreversible != call.AutoApprove {
 		add("irreversible", set.Irreversible, "it cannot be undone")
 	}
+	votes = s.voteTaint(in, votes)
 	if len(f.Destroys) > 0 {
 		// No setting turns this off, and as a vote on this very use no session
 		// grant answers it: what would be lost is different every time.

@@ -90,7 +90,7 @@ func (a *analyzer) assigns(name string, span Span) {
 	case knowledge.VariableBypass:
 		a.add(Effect{Kind: KindBypass, Class: ClassUnknown, Span: span, Why: "gives an agent another configuration by " + name})
 	case knowledge.VariableDangerous:
-		a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: span, Why: "sets " + name + ", which decides what runs"})
+		a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: span, Why: "sets " + name + ", which decides what runs", Bounded: true})
 	}
 }
 

@@ -200,7 +200,7 @@ func (a *analyzer) pathsOfUnknown(args []word) {
 		a.secretUse(w)
 		if w.known && len(w.text) > 0 && w.text[0] != '-' && strings.ContainsAny(w.text, "/.~") {
 			r := a.resolve(w, w.text)
-			e := Effect{Kind: KindUnknown, Class: ClassUnknown, Path: r.Path, Span: w.span, Why: "is given"}
+			e := Effect{Kind: KindUnknown, Class: ClassUnknown, Path: r.Path, Span: w.span, Why: "is given", Bounded: true}
 			e.Secret = r.tags.Name == knowledge.TagSecret || r.tags.Place == knowledge.TagSecret
 			a.add(e)
 		}
@@ -263,7 +263,7 @@ var systemDirs = []string{"/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/
 // unknownProgram notes a program that no table knows, and which file it is:
 // whoever approves the command approves what is in it.
 func (a *analyzer) unknownProgram(w *word) {
-	e := Effect{Kind: KindUnknown, Class: ClassUnknown, Span: w.span, Why: "runs " + w.text + ", which is in no table"}
+	e := Effect{Kind: KindUnknown, Class: ClassUnknown, Span: w.span, Why: "runs " + w.text + ", which is in no table", Bounded: true}
 	if strings.Contains(w.text, "/") {
 		e.Path = a.resolve(w, w.text).Path
 	}
@@ -286,7 +286,7 @@ func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {
 			dir := path.Dir(path.Clean(w.text))
 			if !slices.Contains(systemDirs, dir) {
 				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a program by a path that is not the system's:",
-					Path: a.resolve(w, w.text).Path})
+					Path: a.resolve(w, w.text).Path, Bounded: true})
 			}
 		}
 		return
@@ -296,7 +296,7 @@ func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {
 	switch pr.State {
 	case ProgramTrusted:
 	case ProgramWritable:
-		a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a file the agent can write: " + pr.Path})
+		a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a file the agent can write: " + pr.Path, Bounded: true})
 	case ProgramMissing:
 		a.unknown(w.span, "there is no program "+w.text)
 	default:

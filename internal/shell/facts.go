@@ -122,12 +122,27 @@ type Effect struct {
 	Path Path
 	// Host is set for network effects whose target is known: host or host:port.
 	Host string
+	// Server says in words what is contacted where the host is not known: the
+	// variable of the environment that names it ("$DATABASE_URL"), or the
+	// program whose own settings do ("by gh").
+	Server string
+	// General says that the program is known to contact someone, whoever the
+	// command's other effects say it is.
+	General bool
+	// Database says that the effect is on a database, which the command's
+	// other effects name.
+	Database bool
 	// Irreversible says that what is lost or sent cannot be brought back.
 	Irreversible bool
 	// Secret says that the file or variable likely holds credentials.
 	Secret bool
 	// Recursive says that the effect reaches everything below Path.
 	Recursive bool
+	// Bounded says that the effect is code which a sandbox holds as well as
+	// the words do not: code of the project, a script, inline code, a program
+	// of which nothing is known. What it does stays within what the sandbox
+	// lets it do.
+	Bounded bool
 	// Project says that code of the project runs: its tests, its build.
 	Project bool
 	// Span is the text that causes the effect.
@@ -155,6 +170,23 @@ type Command struct {
 	Effects []Effect
 	Class   Class
 	Span    Span
+}
+
+// Exec names what a command runs as precisely as its words were proved: the
+// file, or the name where that is not known, the subcommand and the options,
+// up to the first word that is not known.
+func (c *Command) Exec() string {
+	name := c.Resolved
+	if name == "" {
+		name = c.Program
+	}
+	for _, a := range c.Args {
+		if !a.Known || a.Glob {
+			break
+		}
+		name += " " + a.Text
+	}
+	return name
 }
 
 // Arg is one word of a command.
@@ -228,4 +260,25 @@ func (a *Analysis) Irreversible() bool {
 		return !found
 	})
 	return found
+}
+
+// Bounded says whether a sandbox around the whole command holds all that the
+// words do not tell: everything that cannot be told is code which runs inside
+// it, and nothing else acts for others, shows credentials, destroys, or works
+// through a process that the sandbox is not around.
+func (a *Analysis) Bounded() bool {
+	if a.Class != ClassUnknown || !a.Complete || len(a.Notes) > 0 {
+		return false
+	}
+	held := true
+	a.Effects(func(c *Command, e *Effect) bool {
+		switch {
+		case e.Kind == KindPrivilege || e.Kind == KindOutside || e.Kind == KindBypass, e.Secret, e.Irreversible:
+			held = false
+		case e.Class == ClassUnknown || e.Bounded:
+			held = e.Bounded && !c.Remote
+		}
+		return held
+	})
+	return held
 }

@@ -117,6 +117,7 @@ func (a *analyzer) scriptFile(w *word) {
 		e.Why = "runs what other commands print"
 	} else {
 		e.Path = a.resolve(w, w.text).Path
+		e.Bounded = w.known && !w.glob
 	}
 	a.add(e)
 }

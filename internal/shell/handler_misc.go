@@ -186,7 +186,7 @@ func (a *analyzer) pythonModule(p *knowledge.Program, args []word) bool {
 			return false
 		}
 		if !isolated {
-			a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: module.span, Why: "runs a module that the working directory may replace:"})
+			a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: module.span, Why: "runs a module that the working directory may replace:", Bounded: true})
 		}
 		prog := module
 		prog.text = name

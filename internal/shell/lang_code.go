@@ -10,7 +10,8 @@ func (a *analyzer) code(language string, w *word) {
 	if a.pureCode(language, w) {
 		return
 	}
-	a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs " + language + " code"})
+	first := len(a.out.Commands)
+	a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs " + language + " code", Bounded: w.known})
 	destructive, network, write, shell := a.kb.CodeWords(language)
 	if destructive == nil {
 		destructive, network, write, shell = a.kb.CodeWords("any")
@@ -22,10 +23,26 @@ func (a *analyzer) code(language string, w *word) {
 		a.add(Effect{Kind: KindNetwork, Class: ClassNetwork, Span: w.span, Why: "uses the network in code: " + word})
 	}
 	if word := firstWord(w.text, write); word != "" {
-		a.add(Effect{Kind: KindWrite, Class: ClassMutating, Span: w.span, Why: "writes in code: " + word})
+		a.add(Effect{Kind: KindWrite, Class: ClassMutating, Span: w.span, Why: "writes in code: " + word, Bounded: w.known})
 	}
 	if firstWord(w.text, shell) != "" {
 		a.codeStrings(w.text, w)
+	}
+	if w.known {
+		a.bound(first)
+	}
+}
+
+// bound notes that commands were found in code: what they do happens where the
+// code runs, so what holds the code holds them.
+func (a *analyzer) bound(first int) {
+	for i := first; i < len(a.out.Commands); i++ {
+		effects := a.out.Commands[i].Effects
+		for j := range effects {
+			if e := &effects[j]; e.Class == ClassUnknown || e.Kind == KindWrite {
+				e.Bounded = true
+			}
+		}
 	}
 }
 

@@ -79,8 +79,11 @@ func (a *analyzer) sqlStatement(stmt string, w *word) {
 			class = max(class, ClassUnknown)
 		}
 	}
-	e := Effect{Kind: KindWrite, Class: class, Span: w.span, Why: "changes a database: " + strings.ToLower(words[0])}
+	e := Effect{Kind: KindWrite, Class: class, Database: true, Span: w.span, Why: "changes a database: " + strings.ToLower(words[0])}
 	switch class {
+	case ClassMutating:
+		// What was there before is gone, unless somebody kept it.
+		e.Irreversible = has["UPDATE"] || has["MERGE"] || has["REPLACE"] || has["UPSERT"]
 	case ClassSafe:
 		e.Kind, e.Why = KindRead, "reads a database"
 	case ClassDestructive:

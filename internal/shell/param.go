@@ -96,7 +96,14 @@ func (b *builder) variable(name string, quoted bool) {
 		}
 	}
 	v := a.lookup(name)
-	if _, set := a.st.vars[name]; !set && a.kb.PlainVariable(name) {
+	_, set := a.st.vars[name]
+	alone := !set && quoted && b.cur.known && b.text.Len() == 0 && b.alts == nil
+	defer func() {
+		if alone && !b.cur.known {
+			b.cur.setRare(func(r *rare) { r.env = name })
+		}
+	}()
+	if !set && a.kb.PlainVariable(name) {
 		b.plainUnknown()
 		return
 	}

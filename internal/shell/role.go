@@ -15,24 +15,27 @@ type meaning struct {
 }
 
 var meanings = [...]meaning{
-	knowledge.DoesNothing:   {},
-	knowledge.DoesRead:      {KindRead, ClassSafe, false, "reads"},
-	knowledge.DoesWrite:     {KindWrite, ClassMutating, false, "changes files"},
-	knowledge.DoesDelete:    {KindDelete, ClassDestructive, true, "deletes"},
-	knowledge.DoesRemove:    {KindDelete, ClassMutating, false, "removes"},
-	knowledge.DoesDestroy:   {KindDelete, ClassDestructive, true, "destroys"},
-	knowledge.DoesKill:      {KindOutside, ClassDestructive, true, "ends processes"},
-	knowledge.DoesNetwork:   {KindNetwork, ClassNetwork, false, "uses the network"},
-	knowledge.DoesPublish:   {KindNetwork, ClassNetwork, true, "publishes"},
-	knowledge.DoesExecute:   {KindExecute, ClassUnknown, false, "runs code the words do not show"},
-	knowledge.DoesProject:   {KindExecute, ClassUnknown, false, "runs code of the project"},
-	knowledge.DoesInstall:   {KindExecute, ClassNetwork, false, "installs code, which may run while it is installed"},
-	knowledge.DoesPersist:   {KindExecute, ClassUnknown, false, "arranges for something to run later"},
-	knowledge.DoesSecret:    {KindRead, ClassUnknown, false, "shows credentials or the environment"},
-	knowledge.DoesPrivilege: {KindPrivilege, ClassUnknown, false, "acts as another user"},
-	knowledge.DoesOutside:   {KindOutside, ClassUnknown, false, "acts outside its own processes"},
-	knowledge.DoesBypass:    {KindBypass, ClassUnknown, false, "switches an agent's own checks off"},
-	knowledge.DoesUnknown:   {KindUnknown, ClassUnknown, false, "does something the table cannot tell"},
+	knowledge.DoesNothing:    {},
+	knowledge.DoesRead:       {KindRead, ClassSafe, false, "reads"},
+	knowledge.DoesWrite:      {KindWrite, ClassMutating, false, "changes files"},
+	knowledge.DoesLocal:      {KindWrite, ClassMutating, false, "changes files below its directory"},
+	knowledge.DoesRepository: {KindWrite, ClassMutating, false, "changes the repository"},
+	knowledge.DoesDelete:     {KindDelete, ClassDestructive, true, "deletes"},
+	knowledge.DoesRemove:     {KindDelete, ClassMutating, false, "removes"},
+	knowledge.DoesDestroy:    {KindDelete, ClassDestructive, true, "destroys"},
+	knowledge.DoesKill:       {KindOutside, ClassDestructive, true, "ends processes"},
+	knowledge.DoesNetwork:    {KindNetwork, ClassNetwork, false, "uses the network"},
+	knowledge.DoesLookup:     {KindNetwork, ClassNetwork, false, "asks its server"},
+	knowledge.DoesPublish:    {KindNetwork, ClassNetwork, true, "publishes"},
+	knowledge.DoesExecute:    {KindExecute, ClassUnknown, false, "runs code the words do not show"},
+	knowledge.DoesProject:    {KindExecute, ClassUnknown, false, "runs code of the project"},
+	knowledge.DoesInstall:    {KindExecute, ClassNetwork, false, "installs code, which may run while it is installed"},
+	knowledge.DoesPersist:    {KindExecute, ClassUnknown, false, "arranges for something to run later"},
+	knowledge.DoesSecret:     {KindRead, ClassUnknown, false, "shows credentials or the environment"},
+	knowledge.DoesPrivilege:  {KindPrivilege, ClassUnknown, false, "acts as another user"},
+	knowledge.DoesOutside:    {KindOutside, ClassUnknown, false, "acts outside its own processes"},
+	knowledge.DoesBypass:     {KindBypass, ClassUnknown, false, "switches an agent's own checks off"},
+	knowledge.DoesUnknown:    {KindUnknown, ClassUnknown, false, "does something the table cannot tell"},
 }
 
 // does records one effect word of a table.
@@ -42,7 +45,20 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 		return
 	}
 	e := Effect{Kind: m.kind, Class: m.class, Irreversible: m.irreversible, Span: span, Why: m.why}
-	e.Secret, e.Project = d == knowledge.DoesSecret, d == knowledge.DoesProject
+	e.Secret = d == knowledge.DoesSecret
+	e.Project = d == knowledge.DoesProject
+	e.Bounded = e.Project
+	switch d {
+	case knowledge.DoesNetwork:
+		e.General = true
+	case knowledge.DoesLookup:
+		e.General = true
+		e.Server = "by " + a.out.Commands[a.cur].Program
+	case knowledge.DoesLocal:
+		e.Path, e.Recursive = a.project(), true
+	case knowledge.DoesRepository:
+		e.Path, e.Recursive = a.repository(), true
+	}
 	if strings.HasPrefix(why, "by ") {
 		e.Why += " " + why
 	} else if why != "" {
@@ -51,11 +67,94 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 	a.add(e)
 }
 
+// project is where a command writes that keeps to its project: the workspace
+// that its directory is in, because such programs look upwards for the
+// project's root. It is not known if a word leads out of there.
+func (a *analyzer) project() Path {
+	at := a.here(".")
+	if at.Scope == ScopeWorkspace {
+		for _, root := range a.roots {
+			if within(root, at.Value) {
+				at.Value, at.Raw = root, root
+				break
+			}
+		}
+	}
+	for _, arg := range a.out.Commands[a.cur].Args {
+		text := arg.Text
+		if strings.HasPrefix(text, "-") {
+			_, text, _ = strings.Cut(text, "=")
+		}
+		leads := strings.HasPrefix(text, "/") && !within(at.Value, cleanPath(text)) || strings.HasPrefix(text, "~") ||
+			text == ".." || strings.HasPrefix(text, "../") || strings.Contains(text, "/../") || strings.HasSuffix(text, "/..")
+		if !arg.Known || leads {
+			return Path{}
+		}
+	}
+	return at
+}
+
+// repository is where git keeps its own files. A repository that a directory
+// of the workspace is in counts as the workspace's, whichever directory it is.
+func (a *analyzer) repository() Path {
+	at := a.here(".git")
+	if at.Scope == ScopeWorkspace {
+		for _, root := range a.roots {
+			if within(root, at.Value) {
+				at.Value = cleanPath(root + "/.git")
+				at.Raw = at.Value
+				break
+			}
+		}
+	}
+	return at
+}
+
+// here is a path below the working directory of the current command.
+func (a *analyzer) here(name string) Path {
+	w := word{text: name, known: true, at: -1}
+	return a.resolve(&w, name).Path
+}
+
+func within(dir, p string) bool {
+	return dir == "/" || p == dir || strings.HasPrefix(p, dir+"/")
+}
+
+// connect records which server a client is told to talk to. The word may hold
+// a password, so nothing of it but the server is kept.
+func (a *analyzer) connect(w *word) {
+	e := Effect{Kind: KindNetwork, Class: ClassNetwork, Span: w.span, Why: "contacts the server that is named"}
+	if env := w.rareParts().env; env != "" {
+		e.Server = "$" + env
+		a.add(e)
+		return
+	}
+	if !w.known {
+		a.add(e)
+		return
+	}
+	w.each(func(text string) {
+		e := e
+		switch {
+		case strings.Contains(text, "://"):
+			e.Host = hostOf(text)
+		case strings.Contains(text, "host="):
+			_, rest, _ := strings.Cut(text, "host=")
+			e.Host, _, _ = strings.Cut(rest, " ")
+		default:
+			return // the name of a database on the server that is used anyway
+		}
+		a.add(e)
+	})
+}
+
 // apply records what a word does in its role. Roles that take all the words
 // after it are handled by applyOperands.
 func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 	switch role {
-	case knowledge.RoleData, knowledge.RoleConnect:
+	case knowledge.RoleData:
+	case knowledge.RoleConnect:
+		a.connect(w)
 	case knowledge.RoleRead:
 		a.readPath(w, false)
 	case knowledge.RoleList:
@@ -332,7 +431,7 @@ func (a *analyzer) applySettings(p *knowledge.Program, spec, parent *knowledge.S
 	if a.world == nil {
 		if d.lost || !inside(d.rel) || d.abs != "" && a.scope(d.abs, knowledge.Tags{}) != ScopeWorkspace {
 			a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: span,
-				Why: "works in another directory, whose settings may run programs"})
+				Why: "works in another directory, whose settings may run programs", Bounded: true})
 		}
 		return
 	}
@@ -348,7 +447,7 @@ func (a *analyzer) applySettings(p *knowledge.Program, spec, parent *knowledge.S
 	for _, s := range repo.Settings {
 		for _, pattern := range spec.Settings {
 			if settingMatches(pattern, s.Key) {
-				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: span, Why: "the repository sets " + s.Key + ", which runs a program"})
+				a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: span, Why: "the repository sets " + s.Key + ", which runs a program", Bounded: true})
 				break
 			}
 		}

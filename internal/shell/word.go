@@ -38,6 +38,8 @@ type rare struct {
 	root string
 	// secret names a variable in it whose value is likely a credential.
 	secret string
+	// env names the variable of the environment that the whole word is.
+	env string
 	// alts are all the values the field may have, if there are several that
 	// are known; text is the first.
 	alts []string
@@ -206,6 +208,9 @@ func (b *builder) finish(dst []word) []word {
 
 func (b *builder) write(s string) {
 	if !b.cur.known {
+		if s != "" {
+			b.cur.noEnv()
+		}
 		return // only the known beginning is kept
 	}
 	if s != "" {
@@ -266,8 +271,17 @@ func (b *builder) unknown() {
 	}
 	if b.cur.known {
 		b.cur.plain = false
+	} else {
+		b.cur.noEnv()
 	}
 	b.cur.known = false
+}
+
+// noEnv notes that there is more in a word than one variable.
+func (w *word) noEnv() {
+	if w.rareParts().env != "" {
+		w.setRare(func(r *rare) { r.env = "" })
+	}
 }
 
 // plainUnknown marks that what follows is not known, but harmless.

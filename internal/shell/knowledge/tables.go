@@ -7,13 +7,14 @@ import (
 )
 
 // tableFiles are the files of data/ that do not describe programs.
-var tableFiles = map[string]bool{"paths.toml": true, "variables.toml": true, "code.toml": true}
+var tableFiles = map[string]bool{"paths.toml": true, "variables.toml": true, "code.toml": true, "capabilities.toml": true}
 
 // tables are the facts that do not belong to one program.
 type tables struct {
 	paths     pathTable
 	variables variableTable
 	code      map[string]codeTable
+	implied   impliedTable
 }
 
 // Tag says why a path matters.
@@ -29,11 +30,12 @@ const (
 	TagTemp        // temporary directories
 	TagNull        // /dev/null and the standard streams
 	TagHistory     // records of what was done
+	TagUser        // personal data: mail, messages, contacts
 )
 
 var tagNames = map[string]Tag{
 	"secret": TagSecret, "startup": TagStartup, "system": TagSystem, "device": TagDevice, "temp": TagTemp, "null": TagNull,
-	"history": TagHistory,
+	"history": TagHistory, "user": TagUser,
 }
 
 type rawPaths struct {
@@ -344,11 +346,12 @@ func (b *Base) CodeWords(language string) (destructive, network, write, shell []
 func loadTables(fsys fs.FS) (*tables, error) {
 	var rp rawPaths
 	var rv rawVariables
+	var ri rawImplied
 	t := &tables{}
 	for _, f := range []struct {
 		name string
 		into any
-	}{{"paths.toml", &rp}, {"variables.toml", &rv}, {"code.toml", &t.code}} {
+	}{{"paths.toml", &rp}, {"variables.toml", &rv}, {"code.toml", &t.code}, {"capabilities.toml", &ri}} {
 		data, err := fs.ReadFile(fsys, f.name)
 		if err != nil {
 			return nil, err
@@ -361,6 +364,7 @@ func loadTables(fsys fs.FS) (*tables, error) {
 	if t.paths, err = compilePaths(&rp); err != nil {
 		return nil, fmt.Errorf("paths.toml: %w", err)
 	}
+	t.implied = ri.compile()
 	t.variables = variableTable{
 		dangerous: compilePatterns(rv.Dangerous), bypass: compilePatterns(rv.Bypass),
 		secret: compilePatterns(rv.Secret), harmless: compilePatterns(rv.Harmless), gitKeys: compilePatterns(rv.GitKeys),

@@ -7,29 +7,32 @@ type Does uint8
 
 // What a table can say with does = [...] or with "!name" behind an option.
 const (
-	DoesNothing   Does = iota
-	DoesRead           // reads what it is told to read
-	DoesWrite          // changes files in a way that can be undone
-	DoesDelete         // deletes for good
-	DoesRemove         // removes something that is easily made again
-	DoesDestroy        // destroys state that is not a file of this machine, or whole trees
-	DoesKill           // ends processes or services
-	DoesNetwork        // talks to another machine
-	DoesPublish        // sends something out that cannot be called back
-	DoesExecute        // runs a program or code the words do not show
-	DoesProject        // runs code of the project: tests, builds, scripts
-	DoesInstall        // brings in foreign code that may run while it is installed
-	DoesPersist        // arranges for something to run later
-	DoesSecret         // shows credentials or the environment
-	DoesPrivilege      // acts as another user
-	DoesOutside        // acts through a process outside its own tree
-	DoesBypass         // starts an agent with its own checks switched off
-	DoesUnknown        // the table knows the option and cannot say what follows
+	DoesNothing    Does = iota
+	DoesRead            // reads what it is told to read
+	DoesWrite           // changes files in a way that can be undone
+	DoesLocal           // the same, below the working directory and nowhere else
+	DoesRepository      // the same, in the repository's own files and nowhere else
+	DoesDelete          // deletes for good
+	DoesRemove          // removes something that is easily made again
+	DoesDestroy         // destroys state that is not a file of this machine, or whole trees
+	DoesKill            // ends processes or services
+	DoesNetwork         // talks to another machine
+	DoesLookup          // asks the one server of its own for something, and changes nothing there
+	DoesPublish         // sends something out that cannot be called back
+	DoesExecute         // runs a program or code the words do not show
+	DoesProject         // runs code of the project: tests, builds, scripts
+	DoesInstall         // brings in foreign code that may run while it is installed
+	DoesPersist         // arranges for something to run later
+	DoesSecret          // shows credentials or the environment
+	DoesPrivilege       // acts as another user
+	DoesOutside         // acts through a process outside its own tree
+	DoesBypass          // starts an agent with its own checks switched off
+	DoesUnknown         // the table knows the option and cannot say what follows
 	numDoes
 )
 
 var doesNames = [numDoes]string{
-	"nothing", "read", "write", "delete", "remove", "destroy", "kill", "network", "publish", "execute",
+	"nothing", "read", "write", "local", "repository", "delete", "remove", "destroy", "kill", "network", "lookup", "publish", "execute",
 	"project", "install", "persist", "secret", "privilege", "outside", "bypass", "unknown",
 }
 

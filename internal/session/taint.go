@@ -1,0 +1,79 @@
+package session
+
+import (
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+)
+
+// TaintLife is how long a taint lasts if no person ends it.
+const TaintLife = 12 * time.Hour
+
+// Tainted is a taint as it is kept.
+type Tainted struct {
+	Agent     string    `json:"agent"`
+	Workspace string    `json:"workspace"`
+	Kind      string    `json:"kind"`
+	Call      string    `json:"call"` // the call that brought it
+	Since     time.Time `json:"since"`
+	Until     time.Time `json:"until"`
+}
+
+// Taint notes what a call that was let through takes in. A new session, a
+// sub-agent or another agent in the same workspace does not wash it off.
+func (g *Registry) Taint(tx *store.Tx, agent, workspace string, t call.Taint, callID string) error {
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	for _, kind := range t.Names() {
+		_, err := tx.Exec(`INSERT INTO taint (agent, workspace, kind, call, since, until) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (agent, workspace, kind) DO UPDATE SET call = excluded.call, until = excluded.until`,
+			AgentID(agent), workspace, kind, callID, keyring.Micros(now), keyring.Micros(now.Add(TaintLife)))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Taints says what an agent carries: what it took in itself, wherever that
+// was, and what anyone took in in the workspace.
+func (g *Registry) Taints(tx *store.Tx, agent, workspace string) (t call.Taint, err error) {
+	now, err := tx.Now()
+	if err != nil {
+		return 0, err
+	}
+	rows, err := store.All(tx, scanTaint, `SELECT agent, workspace, kind, call, since, until FROM taint
+		WHERE until > $1 AND (agent = $2 OR workspace = $3 AND workspace <> '')`, keyring.Micros(now), AgentID(agent), workspace)
+	for _, r := range rows {
+		t |= call.ParseTaint(r.Kind)
+	}
+	return t, err
+}
+
+// ListTaints lists the taints that still hold, newest first.
+func (g *Registry) ListTaints(tx *store.Tx) ([]Tainted, error) {
+	now, err := tx.Now()
+	if err != nil {
+		return nil, err
+	}
+	return store.All(tx, scanTaint, `SELECT agent, workspace, kind, call, since, until FROM taint WHERE until > $1
+		ORDER BY since DESC, agent, workspace, kind`, keyring.Micros(now))
+}
+
+// ClearTaints ends what an agent carries, and says how much that was. In the
+// workspaces where it took it in it ends for everyone.
+func (g *Registry) ClearTaints(tx *store.Tx, agent string) (int64, error) {
+	return tx.Exec(`DELETE FROM taint WHERE agent = $1`, AgentID(agent))
+}
+
+func scanTaint(rows *store.Rows) (Tainted, error) {
+	var t Tainted
+	var since, until int64
+	err := rows.Scan(&t.Agent, &t.Workspace, &t.Kind, &t.Call, &since, &until)
+	t.Since, t.Until = keyring.Time(since), keyring.Time(until)
+	return t, err
+}

@@ -1,0 +1,11 @@
+-- What agents have taken in: credentials, or content that nobody vouches for. It follows the agent and the workspace.
+CREATE TABLE taint (
+	agent TEXT NOT NULL,
+	workspace TEXT NOT NULL,
+	kind TEXT NOT NULL,
+	call TEXT NOT NULL,
+	since INTEGER NOT NULL,
+	until INTEGER NOT NULL,
+	PRIMARY KEY (agent, workspace, kind)
+);
+CREATE INDEX taint_workspace ON taint (workspace);
