@@ -129,5 +129,5 @@ func (g *Activation) setConfig(ctx context.Context, j *Job, p configParams) (any
 	if mode != session.Plan && mode != session.Enforce {
 		return nil, unknown("mode", p.Value, []string{string(session.Plan), string(session.Enforce)})
 	}
-	return Config{p.Key, p.Value}, g.Keeper.SetMode(ctx, order(j), mode)
+	return Config(p), g.Keeper.SetMode(ctx, order(j), mode)
 }

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) {
 		playGate(os.Args[1])
 	case "busy":
 		fmt.Println("busy")
-		for {
+		for spins := 0; ; spins++ { // until it is killed
+			_ = spins
 		}
 	case "enrol":
 		fmt.Println(client.Unix(os.Args[1], "").Do(context.Background(), "POST", "/v1/approvers", &api.NameRequest{Name: "mallory"}, nil))

@@ -154,7 +154,7 @@ type memory struct {
 	p *player
 }
 
-func (m memory) Standing(c *call.Call) (gate.Standing, error) { return m.p.Standing(nil, c) } //nolint:staticcheck // no context is looked at
+func (m memory) Standing(c *call.Call) (gate.Standing, error) { return m.p.Standing(context.Background(), c) }
 
 func (m memory) Grants(call.Principal) ([]grant.Grant, error) {
 	var out []grant.Grant
