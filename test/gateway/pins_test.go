@@ -161,7 +161,7 @@ func TestCredentials(t *testing.T) {
 	}
 	h.Must("upstream", "credential", "files", "--agent", "coder", "--secret-file", secret, "--credential-file", h.key)
 	length := func(token string) string {
-		body, header := modern("1", "tools/call", `"name":"secret","arguments":{}`, `{}`)
+		body, header := modern("1", "tools/call", `"name":"length","arguments":{}`, `{}`)
 		header["Authorization"] = "Bearer " + token
 		return h.say("/mcp/files", body, header).last()
 	}

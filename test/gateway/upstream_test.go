@@ -32,7 +32,7 @@ const plain = `[{"name":"echo","description":"Says what it heard.","inputSchema"
 {"name":"slow","description":"Takes its time.","inputSchema":{"type":"object"}},
 {"name":"steps","description":"Reports progress.","inputSchema":{"type":"object"}},
 {"name":"page","description":"Fetches a page.","inputSchema":{"type":"object"}},
-{"name":"secret","description":"Says how long its credential is.","inputSchema":{"type":"object"}},
+{"name":"length","description":"Says how long its credential is.","inputSchema":{"type":"object"}},
 {"name":"noisy","description":"Logs, and asks the client's model.","inputSchema":{"type":"object"}},
 {"name":"look","description":"Says what it can read.","inputSchema":{"type":"object"}},
 {"name":"die","description":"Ends.","inputSchema":{"type":"object"}}]`
@@ -112,7 +112,7 @@ func answer(m *wire.Message, say func(string, ...any)) {
 			text("done")
 		case "page":
 			text(attack)
-		case "secret":
+		case "length":
 			text(fmt.Sprint(len(os.Getenv("UPSTREAM_TOKEN"))))
 		case "noisy":
 			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"all is well"}}`)

@@ -154,7 +154,9 @@ type memory struct {
 	p *player
 }
 
-func (m memory) Standing(c *call.Call) (gate.Standing, error) { return m.p.Standing(context.Background(), c) }
+func (m memory) Standing(c *call.Call) (gate.Standing, error) {
+	return m.p.Standing(context.Background(), c)
+}
 
 func (m memory) Grants(call.Principal) ([]grant.Grant, error) {
 	var out []grant.Grant
