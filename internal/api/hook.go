@@ -17,7 +17,10 @@ type HookEvent struct {
 	Host string
 	Peer *session.Peer
 	Held bool
-	Body []byte
+	// Inside says that the agent itself runs in a sandbox of the gate's, so
+	// that what it starts is held already.
+	Inside bool
+	Body   []byte
 	// Wait is how long the hook can wait, Defer whether its host may be told
 	// to come back later.
 	Wait  time.Duration
@@ -96,7 +99,7 @@ func (s *Server) hookEvent(w http.ResponseWriter, req *http.Request, c *caller) 
 		peer = &session.Peer{Chain: append(peer.Chain[:1:1], peer.Chain...)}
 	}
 	reply := s.opts.Hook(req.Context(), &HookEvent{
-		Host: req.PathValue("agent"), Peer: peer, Held: confined || held(c.peer), Body: body,
+		Host: req.PathValue("agent"), Peer: peer, Held: confined || held(c.peer), Inside: confined, Body: body,
 		Wait: min(time.Duration(wait)*time.Millisecond, maxWait), Defer: req.Header.Get("Gatehouse-Defer") == "yes",
 		Confine: req.Header.Get("Gatehouse-Confine") == "yes",
 	})

@@ -229,7 +229,7 @@ func (g *Executions) judgeHint(ctx context.Context, j *Job, hint string) (risk i
 	if err != nil {
 		return 100, true
 	}
-	_, f, err := g.Judge(ctx, &call.Call{Kind: call.External, Surface: j.Surface, Principal: j.Principal, Operation: "Bash", Args: args, Dir: j.Dir})
+	_, f, err := g.Judge(ctx, &call.Call{Kind: call.External, Surface: hostSurface(j), Principal: j.Principal, Operation: "Bash", Args: args, Dir: j.Dir})
 	if err != nil {
 		return 100, true // what cannot be read is not waved on
 	}

@@ -192,7 +192,7 @@ func (g *Gatekeeper) evaluate(ctx context.Context, j *Job, p evaluateParams) (an
 	if _, native := call.LookupOperation(p.Tool); native {
 		kind = call.Native
 	}
-	d, f, err := g.Decide(ctx, &call.Call{Kind: kind, Surface: j.Surface, Principal: j.Principal, Held: j.Held, Operation: p.Tool, Args: p.Input, Dir: p.Dir})
+	d, f, err := g.Decide(ctx, &call.Call{Kind: kind, Surface: hostSurface(j), Principal: j.Principal, Held: j.Held, Operation: p.Tool, Args: p.Input, Dir: p.Dir})
 	if err != nil {
 		return nil, err
 	}

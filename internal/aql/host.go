@@ -45,12 +45,16 @@ type Prompted struct {
 	Told         *gate.Told     `json:"decision,omitzero"`
 }
 
+// hostSurface is the surface of a call of the host's own tools that is told of
+// over another one. The names are the host's there, and not an MCP server's.
+func hostSurface(j *Job) string { return "host:" + j.Surface }
+
 // prompt takes a call of a host's tool through the gate. What is let through
 // is run by the host; what waits for a person is not, and finds its approval
 // when the host asks again.
 func (g *Host) prompt(ctx context.Context, j *Job, p promptParams) (any, error) {
 	c := &call.Call{
-		Kind: call.External, Surface: j.Surface + ":prompt", Principal: j.Principal, Held: j.Held,
+		Kind: call.External, Surface: hostSurface(j), Principal: j.Principal, Held: j.Held,
 		Operation: p.Tool, Args: p.Input, Dir: p.Dir, Parent: j.ID,
 	}
 	if _, own := call.LookupOperation(p.Tool); own {

@@ -25,7 +25,7 @@ func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply 
 		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Program: program, Launcher: d.opts.Launcher, Log: d.log,
 	})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
-		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Event: e.Body, Wait: e.Wait, Defer: e.Defer, Confine: e.Confine}))
+		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Inside: e.Inside, Event: e.Body, Wait: e.Wait, Defer: e.Defer, Confine: e.Confine}))
 	}
 }
 

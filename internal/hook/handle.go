@@ -81,8 +81,11 @@ type Request struct {
 	Host string
 	Peer session.Peer
 	// Held says that the agent cannot reach the gate's own files.
-	Held  bool
-	Event []byte
+	Held bool
+	// Inside says that the agent itself runs in a sandbox of the gate's: what
+	// it starts is held already, and no other sandbox can be made in there.
+	Inside bool
+	Event  []byte
 	// Wait is how long the hook can wait for an answer.
 	Wait time.Duration
 	// Defer says that the host may be told to come back later.
@@ -157,10 +160,10 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && !r.Confine && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && !r.Confine && !r.Inside && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
-		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && a.rewrites && h.opts.Program != "",
+		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && !r.Inside && a.rewrites && h.opts.Program != "",
 		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
