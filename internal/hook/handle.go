@@ -186,7 +186,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 			}
 		}
 		edited = withNotes(edited, e.input)
-		if confined(ans) {
+		if ans.Run == nil && confined(ans) {
 			if edited, err = h.confine(a, e, edited); err != nil {
 				h.finish(ctx, id, p, gate.Refused, err.Error())
 				return block("Not run: " + err.Error() + ".")
