@@ -22,7 +22,7 @@ import (
 )
 
 // rounds is how often each way is taken at least.
-const rounds = 60
+const rounds = 40
 
 // timing is the first quarter of many rounds and their median. The quick ones
 // say what something costs; the median also says what the machine was doing
@@ -88,7 +88,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-const bulk = 32 << 20
+const bulk = 64 << 20
 
 // BenchmarkEgress compares downloads through the proxy with direct ones on
 // loopback: bare bytes, and TLS as nearly all real traffic is. The ratio that
