@@ -449,7 +449,7 @@ func runEscapes(t *testing.T, b sandbox.Backend) {
 // was thought of. That each works without a sandbox TestEscapes shows.
 func TestAttack37ProtectedPaths(t *testing.T) {
 	list := protectedAttempts()
-	for _, a := range moreAttempts() {
+	for _, a := range append(moreAttempts(), thirdAttempts()...) {
 		if strings.HasPrefix(a.how, "protected") {
 			list = append(list, a)
 		}
