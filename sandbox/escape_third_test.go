@@ -50,7 +50,7 @@ func thirdAttempts() []attempt {
 		call("namespace", "enter by process descriptor", "setnspid $VICTIM").with(withVictim).asRoot(),
 	)
 	victim("process memory", "locks of its threads", "robust")
-	victim("process memory", "advice", "madvise")
+	add(call("process memory", "advice", "madvise $VICTIM").with(withVictim).asRoot())
 	victim("process memory", "move pages", "movepages")
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm", "/run"} {
 		add(leaveBehind(dir))
@@ -84,9 +84,13 @@ func sessionKey(h *host) {
 	}
 }
 
-// later waits for what may come after everything seems over.
+// later waits for what may come after everything is over. What came before that
+// came while the back-end still waited.
 func later(rel string) func(*host, string) bool {
 	return func(h *host, out string) bool {
+		if appeared(rel)(h, out) {
+			return false
+		}
 		time.Sleep(600 * time.Millisecond)
 		return appeared(rel)(h, out)
 	}
