@@ -149,7 +149,7 @@ func summarise(f *library.File) Summary {
 func hasPolicy(e *element.Element) bool {
 	l, s, x := &e.Lists, &e.Scope, &e.External
 	return len(l.Allow)+len(l.Confirm)+len(l.Deny)+len(s.AllowedTypes)+len(s.BlockedTypes)+
-		len(x.Allow)+len(x.Confirm)+len(x.Deny)+len(x.Only)+len(x.Require) > 0
+		len(x.Allow)+len(x.Confirm)+len(x.Deny)+len(x.Only)+len(x.Require)+len(x.Scope)+x.Life > 0
 }
 
 // activeIDs are the elements in force for the caller.
