@@ -234,6 +234,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err != nil {
 		return errors.Join(err, d.store.Close())
 	}
+	if _, err := d.keeper.Recover(ctx); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	if closed > 0 {
 		d.log.Warn("calls of an earlier run had no known end; their outcome is unknown", "calls", closed)
 	}
