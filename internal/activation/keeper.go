@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -20,6 +21,7 @@ type Options struct {
 	Store    *store.Store
 	Sessions *session.Registry
 	Library  *library.Library
+	Keys     *keyring.Keyring
 	// Record appends what was done to the log, inside its transaction.
 	Record func(tx *store.Tx, e Event) error
 	Log    *slog.Logger

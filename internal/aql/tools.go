@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 )
@@ -45,9 +47,15 @@ type Result struct {
 type Tools struct {
 	Gate   *gate.Gate
 	Native *Native
+	// Begin starts the trail of a batch that is done whole or not at all.
+	Begin func(batch string) *activation.Trail
 	// Wait is how long a call is held for a person who can be reached.
 	Wait time.Duration
 	Log  *slog.Logger
+
+	// turn is held by such a batch while it runs, so that nothing comes between
+	// what it does and what it may have to take back.
+	turn sync.RWMutex
 }
 
 // single is the name of the one tool of the single-endpoint mode; in the other
@@ -106,7 +114,7 @@ const inputSchema = `{"type":"object","additionalProperties":false,"properties":
 "params":{"type":"object","description":"The operation's parameters."},
 "operations":{"type":"array","minItems":1,"maxItems":50,"description":"A batch, instead of operation.","items":{"type":"object","required":["operation"],
 "additionalProperties":false,"properties":{"operation":{"type":"string"},"element_type":{"type":"string"},"params":{"type":"object"}}}},
-"all_or_nothing":{"type":"boolean","description":"Run none of a batch if one is denied, and none after one that fails."}}}`
+"all_or_nothing":{"type":"boolean","description":"Run none of a batch if one is denied, and take all of it back if one fails."}}}`
 
 // input is what a tool takes.
 type input struct {
@@ -194,15 +202,36 @@ func (t *Tools) build(who Caller, e call.Endpoint, in *input) (*call.Call, error
 
 // perform runs a call that was let through and records how it ended.
 func (t *Tools) perform(ctx context.Context, c *call.Call, ans *gate.Answer) (any, error) {
-	out, err := t.Native.Run(ctx, &Job{Call: c, Decision: ans.Decision, Approved: ans.Decision.Pinned && !ans.Observed})
+	if changes(c) {
+		t.turn.RLock()
+		defer t.turn.RUnlock()
+	}
+	out, err := t.Native.Run(ctx, job(c, ans, nil))
 	outcome, detail := gate.Succeeded, ""
 	if err != nil {
 		outcome, detail = gate.Failed, err.Error()
 	}
-	if ferr := t.Gate.Finish(context.WithoutCancel(ctx), ans.CallID, c.Principal, outcome, detail); ferr != nil {
-		t.Log.Error("an outcome could not be recorded", "call", ans.CallID, "error", ferr)
-	}
+	t.finish(ctx, gate.Ended{CallID: ans.CallID, Principal: c.Principal, Outcome: outcome, Detail: detail})
 	return out, err
+}
+
+// job is a call that was let through, as operations take it.
+func job(c *call.Call, ans *gate.Answer, trail *activation.Trail) *Job {
+	return &Job{Call: c, Decision: ans.Decision, Approved: ans.Decision.Pinned && !ans.Observed, Trail: trail}
+}
+
+// changes says whether an operation may change elements or what is in force.
+// Those that wait for people do neither.
+func changes(c *call.Call) bool {
+	op, ok := call.LookupOperation(c.Operation)
+	return ok && !op.Ungatable && op.Endpoint != call.Read && op.Endpoint != call.Execute
+}
+
+// finish records how calls ended, whether or not the caller is still there.
+func (t *Tools) finish(ctx context.Context, ended ...gate.Ended) {
+	if err := t.Gate.FinishAll(context.WithoutCancel(ctx), ended); err != nil {
+		t.Log.Error("an outcome could not be recorded", "call", ended[0].CallID, "error", err)
+	}
 }
 
 // told is the result of a call that was not let through.

@@ -216,7 +216,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.sessions, d.desk, d.autonomy, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.desk, d.autonomy, d.audit = approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.sessions = session.New(d.keys, &session.Options{Paused: d.paused})
+	d.autonomy.Changed = d.sessions.Refresh
 	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -232,6 +234,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	}
 	closed, err := d.state.recover(ctx)
 	if err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if _, err := d.keeper.Recover(ctx); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
 	if closed > 0 {

@@ -258,20 +258,32 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 	if err := c.Normalize(); err != nil {
 		return call.Decision{}, nil, err
 	}
-	snap, _ := g.opts.Policy(c)
-	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	in, d, err := g.weigh(ctx, c)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
+	return d, in.Facts, nil
+}
+
+// weigh decides a call that is in its normal form, with what it rests on.
+func (g *Gate) weigh(ctx context.Context, c *call.Call) (*policy.Input, call.Decision, error) {
+	snap, _ := g.opts.Policy(c)
+	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	if err != nil {
+		return nil, call.Decision{}, err
+	}
 	judge(in, change)
-	return snap.Decide(in, nil), in.Facts, nil
+	return in, snap.Decide(in, nil), nil
 }
 
 // Prepare decides a call and makes a question of it without letting it
 // through, for a person who edits a waiting call. The edited call has votes of
 // its own; one that would be denied cannot be asked about.
 func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
-	d, f, err := g.Decide(ctx, c)
+	if err := c.Normalize(); err != nil {
+		return nil, err
+	}
+	in, d, err := g.weigh(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +292,7 @@ func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Reque
 	}
 	c.ID = g.opts.NewID()
 	snap, _ := g.opts.Policy(c)
-	return &Request{Call: c, Facts: f, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+	return &Request{Call: c, Facts: in.Facts, Decision: &d, Offers: grant.Offers(c, &d, terms(in)), Limits: snap.Settings, EditOf: editOf}, nil
 }
 
 // Request tells an agent how far its own request has got.
