@@ -259,7 +259,7 @@ func victimHurt(h *host, _ string) bool {
 
 func (h *host) spec(b sandbox.Backend) sandbox.Spec {
 	s := sandbox.Spec{
-		Dir: h.ws, Write: []string{h.ws}, Backend: b, Env: sandbox.Env{Pass: []string{}, Set: h.env},
+		Dir: h.ws, Write: []string{h.ws}, Backend: b, Launcher: shippedLauncher(h.t), Env: sandbox.Env{Pass: []string{}, Set: h.env},
 		Limits: sandbox.Limits{Wall: 30 * time.Second}, Quarantine: h.dir + "/quarantine",
 	}
 	if b != sandbox.Bubblewrap {

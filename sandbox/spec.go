@@ -55,7 +55,8 @@ type Spec struct {
 	UnixSockets []string
 
 	// Files are small files of the caller's making that the command finds at
-	// their paths and cannot change, by content.
+	// their paths and cannot change, by content. In a declared root one covers a
+	// file that is there.
 	Files map[string]string
 	// Channel, when not nil, is a way from inside to the caller.
 	Channel *Channel
