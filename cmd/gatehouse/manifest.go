@@ -228,8 +228,7 @@ func readPair(baseline, file string) (was, now *manifest.Manifest, err error) {
 
 // readEither reads a manifest, or makes the one of a file of declarations.
 func readEither(file string) (*manifest.Manifest, error) {
-	switch filepath.Ext(file) {
-	case ".yaml", ".yml":
+	if isYAML(file) {
 		return generate(file, "")
 	}
 	return readManifest(file)

@@ -264,13 +264,13 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectFiles: []string{place.ProjectPolicy, place.ProjectTools}, PID: os.Getpid()}}
 	return nil
 }
 
 // ownPaths are the gate's own files.
 func (d *daemon) ownPaths(userPolicy string) []string {
-	paths := []string{d.opts.Place.Home, place.MachinePolicy, userPolicy}
+	paths := []string{d.opts.Place.Home, place.MachinePolicy, place.Tools(place.MachinePolicy), userPolicy, place.Tools(userPolicy)}
 	if d.opts.Socket != "" {
 		paths = append(paths, d.opts.Socket)
 	}

@@ -83,7 +83,7 @@ func (d *daemon) policyFiles() []string {
 	if abs, err := filepath.Abs(user); err == nil {
 		user = abs
 	}
-	return []string{place.MachinePolicy, user}
+	return []string{place.MachinePolicy, place.Tools(place.MachinePolicy), user, place.Tools(user)}
 }
 
 func (d *daemon) isPolicyFile(name string) bool {

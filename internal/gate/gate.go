@@ -147,12 +147,11 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 	if sub.Confine && len(in.Facts.Project) > 0 {
 		confine(in)
 	}
-	if sub.Ask {
-		in.Violations = append(slices.Clone(in.Violations), policy.Violation{
-			Tool: sub.Call.Operation, Rule: "requiresApproval", Level: call.ConfirmSingleUse, Reason: "the tool has a person asked before every call",
-		})
-	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
+	if sub.Ask {
+		t.asked = asks(sub.Call)
+		in.Violations = t.asked
+	}
 	t.union(ctx)
 	t.decide()
 	t.preview()
@@ -169,7 +168,11 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 				return err
 			}
 		}
-		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint {
+		news, err := t.constrain(tx)
+		if err != nil {
+			return err
+		}
+		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint || news {
 			in.Switches, in.Elements, in.Taint = now.Switches, now.Elements, now.Taint
 			t.decide()
 		}
@@ -235,8 +238,7 @@ func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot
 		return nil, nil, err
 	}
 	return &policy.Input{
-		Call: c, Facts: f, Digest: c.Digest(),
-		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations, Taint: standing.Taint,
+		Call: c, Facts: f, Digest: c.Digest(), Elements: standing.Elements, Switches: standing.Switches, Taint: standing.Taint,
 	}, change, nil
 }
 
@@ -273,6 +275,13 @@ func (g *Gate) weigh(ctx context.Context, c *call.Call) (*policy.Input, call.Dec
 		return nil, call.Decision{}, err
 	}
 	judge(in, change)
+	if len(snap.Counts(in.Facts)) > 0 {
+		uses, err := g.opts.State.Uses(ctx, c, in.Facts.Workspace)
+		if err != nil {
+			return nil, call.Decision{}, err
+		}
+		in.Violations = snap.Constrain(c, in.Facts, uses)
+	}
 	return in, snap.Decide(in, nil), nil
 }
 
