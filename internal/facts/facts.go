@@ -73,9 +73,6 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
-	// Project names the programs that run code of the project, where nothing
-	// else about the call is unknown: such a call can be run confined.
-	Project []string
 	// Confined says that a sandbox of the gate's is to hold the effect to the
 	// needs; without it the call must not start.
 	Confined bool

@@ -77,10 +77,6 @@ type Submission struct {
 	Budget string
 	// Plan says that the host is in a mode in which nothing may be changed.
 	Plan bool
-	// Confine says that whoever runs the effect will run it in the gate's
-	// sandbox if the decision requires it, so that code of the project can be
-	// judged as what it can reach there.
-	Confine bool
 	// HostAsk lets the host ask the person at it where the gate can reach
 	// nobody. Such an answer is not verified and never meets a pinned call.
 	HostAsk bool
@@ -144,9 +140,6 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		return g.broken(sub.Call, call.Decision{}, err), nil
 	}
 	in.Plan = sub.Plan
-	if sub.Confine && len(in.Facts.Project) > 0 {
-		confine(in)
-	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
 	if sub.Ask {
 		t.asked = asks(sub.Call)
@@ -197,7 +190,7 @@ func (g *Gate) replaced(ctx context.Context, sub *Submission, ans *Answer, edite
 	if edited.Call == nil {
 		return ans
 	}
-	*sub = Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: edited.ID, Plan: sub.Plan, Confine: sub.Confine}
+	*sub = Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: edited.ID, Plan: sub.Plan}
 	if edited.State != "approved" {
 		return ans
 	}
@@ -218,16 +211,6 @@ func (g *Gate) runEdited(ctx context.Context, sub *Submission) *Answer {
 // sends says whether a call reaches another machine: taint matters to no other.
 func sends(f *facts.Facts) bool {
 	return slices.ContainsFunc(f.Needs, func(n call.Need) bool { return n.Capability == call.NetEgress })
-}
-
-// confine notes that a call runs confined. It is another call than the same
-// one that does not, so it has another digest.
-func confine(in *policy.Input) {
-	field := call.Field{Name: "confined", Value: "writes the workspace, no network"}
-	if !slices.Contains(in.Call.Forward, field) { // a call that waits comes by again
-		in.Call.Forward = append(in.Call.Forward, field)
-	}
-	in.Confined, in.Digest = true, in.Call.Digest()
 }
 
 // describe finds out what a decision rests on.
@@ -397,7 +380,7 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 			if err != nil || edited.Call == nil {
 				return answered(ans, state)
 			}
-			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan, Confine: sub.Confine}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan}
 			continue
 		default:
 			return answered(ans, state)

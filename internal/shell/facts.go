@@ -143,8 +143,6 @@ type Effect struct {
 	// of which nothing is known. What it does stays within what the sandbox
 	// lets it do.
 	Bounded bool
-	// Project says that code of the project runs: its tests, its build.
-	Project bool
 	// Span is the text that causes the effect.
 	Span Span
 	// Why says it in words.

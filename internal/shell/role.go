@@ -46,8 +46,7 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 	}
 	e := Effect{Kind: m.kind, Class: m.class, Irreversible: m.irreversible, Span: span, Why: m.why}
 	e.Secret = d == knowledge.DoesSecret
-	e.Project = d == knowledge.DoesProject
-	e.Bounded = e.Project
+	e.Bounded = d == knowledge.DoesProject
 	switch d {
 	case knowledge.DoesNetwork:
 		e.General = true
