@@ -149,7 +149,8 @@ func (s *Server) principal(ctx context.Context, c *caller, session, path string)
 	if err != nil {
 		return call.Principal{}, err
 	}
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface,
+		Workspace: c.workspace, Apart: c.workspace != ""})
 	return call.Principal{Agent: c.agent, Session: id, Path: path}, err
 }
 

@@ -47,8 +47,10 @@ type SessionAsk struct {
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
-	Policy    string // of a new session, "" for none
-	Surface   string
+	// Apart says that the caller's own session is the one in this workspace.
+	Apart   bool
+	Policy  string // of a new session, "" for none
+	Surface string
 }
 
 // Options is what a server is made of.
