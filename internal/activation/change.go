@@ -106,7 +106,7 @@ func (k *Keeper) Deactivate(ctx context.Context, o *Order, elementType, name str
 			return err
 		}
 		agent := o.Call.Principal.Agent
-		where, a := find(sets, agent, workspace, elementType, name)
+		a := find(sets, agent, workspace, elementType, name)
 		if a == nil {
 			return refused("no %s %q is active for you here", elementType, name)
 		}
@@ -115,10 +115,10 @@ func (k *Keeper) Deactivate(ctx context.Context, o *Order, elementType, name str
 		if err := free(o, before, element.Apply(before, &element.Change{Remove: []string{a.ID()}})); err != nil {
 			return err
 		}
-		if err := k.remove(tx, agent, where, session.ActiveIn(sets, agent, where), a, agent); err != nil {
+		if err := k.remove(tx, agent, workspace, session.ActiveIn(sets, agent, workspace), a, agent); err != nil {
 			return err
 		}
-		if err := o.Trail.active(tx, agent, where, a, nil); err != nil {
+		if err := o.Trail.active(tx, agent, workspace, a, nil); err != nil {
 			return err
 		}
 		return k.record(tx, o, "element.deactivate", a.ID(), a.Digest)
@@ -210,7 +210,7 @@ func (k *Keeper) refresh(tx *store.Tx, sets []session.ActiveSet, o *Order) error
 			if b, err := k.load(s.Active[i].Type, s.Active[i].Name); err == nil {
 				s.Active[i].Digest = b.digest
 			}
-			_, was := find(before, s.Agent, s.Workspace, s.Active[i].Type, s.Active[i].Name)
+			was := find(before, s.Agent, s.Workspace, s.Active[i].Type, s.Active[i].Name)
 			if err := o.Trail.active(tx, s.Agent, s.Workspace, was, &s.Active[i]); err != nil {
 				return err
 			}
@@ -242,7 +242,7 @@ func (k *Keeper) Delete(ctx context.Context, o *Order, elementType, name string)
 			return err
 		}
 		for _, s := range sets {
-			if _, a := find([]session.ActiveSet{s}, s.Agent, s.Workspace, f.Type, f.Name); a != nil {
+			if a := find([]session.ActiveSet{s}, s.Agent, s.Workspace, f.Type, f.Name); a != nil {
 				if err := k.remove(tx, s.Agent, s.Workspace, s.Active, a, o.Call.Principal.Agent); err != nil {
 					return err
 				}

@@ -168,36 +168,54 @@ func (t *Tools) one(ctx context.Context, who Caller, e call.Endpoint, in *input)
 	if err != nil {
 		return failed(err)
 	}
-	ans := t.Gate.Submit(ctx, gate.Submission{Call: c, Runs: "gate", Wait: t.Wait})
-	if ans.Edited != nil {
-		c = ans.Edited // what the person made of it is what runs
-	}
-	if ans.Verdict != gate.Allowed {
+	ans, out, err := t.Do(ctx, gate.Submission{Call: c, Wait: t.Wait})
+	switch {
+	case ans.Verdict != gate.Allowed:
 		return told(c, ans)
-	}
-	out, err := t.perform(ctx, c, ans)
-	if err != nil {
+	case err != nil:
 		return failed(err)
 	}
 	return succeeded(out)
 }
 
-// build makes the call and refuses one that could not be performed: nobody is
-// asked about a call that cannot run. A name that is not in the table, or that
-// came by the wrong endpoint, is left for the gate to deny, on record.
+// Do takes a native call through the gate and performs it if it is let
+// through. The error is the operation's own; where the verdict is no allow
+// nothing was performed.
+func (t *Tools) Do(ctx context.Context, sub gate.Submission) (ans *gate.Answer, out any, err error) {
+	sub.Runs = "gate"
+	ans = t.Gate.Submit(ctx, sub)
+	if ans.Verdict != gate.Allowed {
+		return ans, nil, nil
+	}
+	c := sub.Call
+	if ans.Edited != nil {
+		c = ans.Edited // what the person made of it is what runs
+	}
+	out, err = t.perform(ctx, c, ans)
+	return ans, out, err
+}
+
+// Check refuses a call that could not be performed: nobody is asked about a
+// call that cannot run. A name that is not in the table, or that came by the
+// wrong endpoint, is left for the gate to deny, on record.
+func (t *Tools) Check(c *call.Call) error {
+	if err := c.Normalize(); err != nil {
+		return err
+	}
+	op, known := call.LookupOperation(c.Operation)
+	if !known || c.Endpoint != 0 && op.Endpoint != c.Endpoint {
+		return nil
+	}
+	return t.Native.Check(c.Operation, c.Args)
+}
+
+// build makes the call and refuses one that could not be performed.
 func (t *Tools) build(who Caller, e call.Endpoint, in *input) (*call.Call, error) {
 	c := &call.Call{
 		Kind: call.Native, Surface: who.Surface, Principal: who.Principal, Held: who.Held,
 		Operation: in.Operation, Endpoint: e, ElementType: in.ElementType, Args: in.Params,
 	}
-	if err := c.Normalize(); err != nil {
-		return nil, err
-	}
-	op, known := call.LookupOperation(c.Operation)
-	if !known || e != 0 && op.Endpoint != e {
-		return c, nil
-	}
-	return c, t.Native.Check(c.Operation, c.Args)
+	return c, t.Check(c)
 }
 
 // perform runs a call that was let through and records how it ended.

@@ -105,7 +105,7 @@ func caller(socket string, n int, next *atomic.Int64) error {
 		return err
 	}
 	defer conn.Close()
-	body := `{"operation":"list_elements","args":{"element_type":"skill"}}`
+	body := `{"operation":"TodoWrite","args":{"todos":[]}}`
 	request := fmt.Sprintf("POST /v1/calls HTTP/1.1\r\nHost: gatehouse\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	answers := bufio.NewReader(conn)
 	for next.Add(1) <= int64(n) {
