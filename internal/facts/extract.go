@@ -66,11 +66,18 @@ func (x *extractor) path(c call.Capability, s String) string {
 		x.tagged(c, scope, scope, evidence)
 		return scope
 	}
+	if c == call.FSRead && x.climbs(s.Text) {
+		// Reading is judged by what is read, and the words say what that is
+		// wherever they lead from.
+		x.need(c, "", evidence)
+		x.tagged(c, path.Clean(s.Text), path.Clean(s.Text), evidence)
+		return path.Clean(s.Text)
+	}
 	real, byWords, problem := x.resolve(s.Text)
 	if problem != "" {
 		evidence.Text = s.Text + ": " + problem
 		x.need(c, "", evidence)
-		x.facts.Class = "unknown"
+		x.doubt()
 		return "a path that cannot be resolved"
 	}
 	if byWords != real {
@@ -106,13 +113,28 @@ func (x *extractor) relative(word string) (scope string, ok bool) {
 		return "", false
 	}
 	clean := path.Clean(word)
-	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+	if path.IsAbs(clean) || x.climbs(word) {
 		return "", false
 	}
 	if clean == "." {
 		return ".", true
 	}
 	return "./" + clean, true
+}
+
+// climbs says whether a path leads out of a working directory that is not
+// known.
+func (x *extractor) climbs(word string) bool {
+	clean := path.Clean(word)
+	return x.base.Dir == "" && (clean == ".." || strings.HasPrefix(clean, "../"))
+}
+
+// doubt notes that something about the call cannot be told. What destroys
+// still destroys.
+func (x *extractor) doubt() {
+	if x.facts.Class != "destructive" {
+		x.facts.Class = "unknown"
+	}
 }
 
 // resolve makes a word an absolute path without links, in both ways in which
@@ -176,7 +198,7 @@ func (x *extractor) host(word string, e call.Evidence) {
 	if err != nil {
 		e.Text += ": " + err.Error()
 		x.need(call.NetEgress, "", e)
-		x.facts.Class = "unknown"
+		x.doubt()
 		return
 	}
 	x.addHost(h, e)

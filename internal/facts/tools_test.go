@@ -228,7 +228,7 @@ func TestAttack24Input(t *testing.T) {
 // Code that runs confined is only what a sandbox holds.
 func TestWrapped(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"go test ./...", "npm test", "make build > log.txt", "python -c 'print(1)'", "./run.sh", "cd sub && pytest -q | tail", "frobnicate x",
+	for _, command := range []string{"go test ./...", "npm test", "make build > log.txt", "python -c 'import mine; mine.go()'", "./run.sh", "cd sub && pytest -q | tail", "frobnicate x",
 		"curl https://api.example.com/x | python3 -c 'import sys'"} {
 		if f := describe(t, "api", "Bash", `{"command":`+quoteJSON(command)+`}`, &facts.Options{}); !f.Wrapped || f.TakesCode {
 			t.Errorf("%s: wrapped %t, takes code %t", command, f.Wrapped, f.TakesCode)

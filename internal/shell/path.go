@@ -46,6 +46,10 @@ func (a *analyzer) resolve(w *word, text string) resolved {
 		}
 	}
 	r.tags = a.kb.PathTags(judged)
+	if strings.HasPrefix(judged, "../") && r.tags == (knowledge.Tags{}) {
+		// Nobody knows how far up it leads; it may be all the way.
+		r.tags.Name = a.kb.PathTags("/" + strings.TrimLeft(judged, "./")).Secret()
+	}
 	if judged != r.Value && r.tags.Name == knowledge.TagNone {
 		r.tags.Name = a.kb.PathTags(r.Value).Name
 	}
