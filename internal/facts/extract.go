@@ -62,7 +62,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 func (x *extractor) path(c call.Capability, s String) string {
 	evidence := call.Evidence{Where: s.Where, Text: s.Text}
 	if scope, ok := x.relative(s.Text); ok {
-		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Evidence: []call.Evidence{evidence}})
+		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Below: c == call.FSDelete, Evidence: []call.Evidence{evidence}})
 		x.tagged(c, scope, scope, evidence)
 		return scope
 	}
@@ -92,7 +92,7 @@ func (x *extractor) place(c call.Capability, real string, evidence call.Evidence
 	x.guard(real, c != call.FSRead, evidence)
 	x.changes(c, real)
 	scope, inside := x.scope(real)
-	n := call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}}
+	n := call.Need{Capability: c, Scope: scope, Inside: inside, Below: c == call.FSDelete && x.holds(real), Evidence: []call.Evidence{evidence}}
 	if inside {
 		n.Root = x.rootID()
 	}
@@ -120,6 +120,16 @@ func (x *extractor) relative(word string) (scope string, ok bool) {
 		return ".", true
 	}
 	return "./" + clean, true
+}
+
+// holds says whether something may lie below a path: it is a directory, or
+// nobody knows what it is.
+func (x *extractor) holds(real string) bool {
+	if x.world == nil {
+		return true
+	}
+	info := x.world.Path(real)
+	return !info.Known || !info.Exists || info.Dir
 }
 
 // climbs says whether a path leads out of a working directory that is not

@@ -25,6 +25,7 @@ func (x *extractor) external(strs []String) {
 		x.files(strs, call.FSWrite, "writes")
 	case call.OpFileMove:
 		x.files(strs, call.FSWrite, "moves")
+		x.below(0, call.FSWrite, true)
 	case call.OpFileDelete:
 		x.files(strs, call.FSDelete, "deletes")
 		x.facts.Irreversible = true

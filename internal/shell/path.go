@@ -244,7 +244,7 @@ func (a *analyzer) deletePath(w *word, recursive bool) {
 func (a *analyzer) movedPath(w *word) {
 	w.each(func(text string) {
 		r := a.resolve(w, text)
-		e := Effect{Kind: KindWrite, Class: ClassMutating, Path: r.Path, Span: w.span, Why: "moves"}
+		e := Effect{Kind: KindWrite, Class: ClassMutating, Path: r.Path, Moved: true, Span: w.span, Why: "moves"}
 		switch {
 		case r.where == ScopeSystem || r.where == ScopeDevice:
 			e.Class, e.Irreversible = ClassDestructive, true
