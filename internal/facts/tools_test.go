@@ -92,6 +92,8 @@ func TestSameChangeSameFact(t *testing.T) {
 		{"create", `{"command":"create src/a.go"}`},
 		{"Bash", `{"command":"echo x > src/a.go"}`},
 		{"Bash", `{"command":"sed -i s/a/b/ src/a.go"}`},
+		{"Bash", `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** End Patch\nEOF"}`},
+		{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** End Patch"]}`},
 	} {
 		if diff := cmp.Diff(want, unique(describe(t, "api", r.tool, r.args, &facts.Options{}))); diff != "" {
 			t.Errorf("%s %s: (-want +got)\n%s", r.tool, r.args, diff)
