@@ -224,7 +224,11 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.loss = saved
 		return
 	}
+	had := len(x.facts.Needs)
 	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
+	if e.Moved {
+		x.below(had, c, true)
+	}
 	if e.Secret && !x.needs(call.SecretsAccess, scope) {
 		x.need(call.SecretsAccess, scope, at)
 	}
@@ -240,7 +244,26 @@ func (x *extractor) pattern(c call.Capability, e *shell.Effect, at call.Evidence
 	if dir == "" {
 		dir = "."
 	}
+	had := len(x.facts.Needs)
 	x.path(c, String{Where: at.Where, Text: dir})
+	// What a pattern picks are files, unless whole directories are taken.
+	x.below(had, c, e.Recursive || e.Moved)
+}
+
+// below says of the needs that were added for a path whether all below it goes
+// with it.
+func (x *extractor) below(had int, c call.Capability, all bool) {
+	for i := had; i < len(x.facts.Needs); i++ {
+		n := &x.facts.Needs[i]
+		if n.Capability != c {
+			continue
+		}
+		real := n.Scope
+		if rel, inside := strings.CutPrefix(real, "."); inside {
+			real = x.root + rel
+		}
+		n.Below = all && x.holds(real)
+	}
 }
 
 // network adds the need to reach what a command contacts. What only the
