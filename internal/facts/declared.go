@@ -65,8 +65,23 @@ func (h *holding) command(r ran) {
 			h.violation("command", err.Error())
 			continue
 		}
-		h.tool(f.Declared, args, h.needs[r.from:r.to], []ran{r})
+		h.tool(f.Declared, args, known(h.needs[r.from:r.to], r.command), []ran{r})
 	}
+}
+
+// known are the needs that a command names. What a program that no table knows
+// may do besides is what its declaration is there to say.
+func known(needs []call.Need, c *shell.Command) []call.Need {
+	if c.Class != shell.ClassUnknown {
+		return needs
+	}
+	var out []call.Need
+	for _, n := range needs {
+		if n.Scope != "" {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // run holds a command in a sandbox: it is read as the shell would read its
