@@ -157,26 +157,27 @@ func (s *Set) Command(c *shell.Command) (fits []Fit, odd []*Declared) {
 	return nil, odd
 }
 
-// begins says whether a command starts with the fixed words of a declared one,
-// or may: a word that is not known may be any. Options before a subcommand do
-// not make it another.
+// begins says whether a command is of the kind of a declared one, or may be:
+// it has the words that stand before the first argument or option, in their
+// order. Options in between do not make it another, and a word that is not
+// known may be any. Where the program's table knows subcommands, they decide.
 func (d *Declared) begins(c *shell.Command) bool {
-	fixed := make([]string, 0, d.fixed)
+	var fixed []string
 	for _, w := range d.words[1:max(d.fixed, 1)] {
+		if strings.HasPrefix(w.before, "-") {
+			break
+		}
 		fixed = append(fixed, w.before)
 	}
-	if sub := strings.Fields(c.Subcommand); len(sub) > 0 && len(fixed) > 0 && sub[0] == fixed[0] {
-		return true
+	if sub := strings.Fields(c.Subcommand); len(sub) > 0 && len(fixed) > 0 {
+		return sub[0] == fixed[0]
 	}
-	for i, w := range fixed {
-		if i >= len(c.Args) {
-			return false
-		}
-		if a := &c.Args[i]; a.Known && !a.Glob && a.Text != w {
-			return false
+	for _, a := range c.Args {
+		if len(fixed) > 0 && (a.Text == fixed[0] || !a.Known || a.Glob) {
+			fixed = fixed[1:]
 		}
 	}
-	return true
+	return len(fixed) == 0
 }
 
 // fit puts the words of a command in the places of the arguments. All words

@@ -232,6 +232,7 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.wire(addr); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
+	d.stamp(ctx)
 	closed, err := d.state.recover(ctx)
 	if err != nil {
 		return errors.Join(err, d.store.Close())
@@ -344,7 +345,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
-	g.Go(func() error { return d.upstreams.watch(ctx) })
+	g.Go(func() error { return d.upstreams.watch(ctx, d.stamp) })
 	g.Go(func() error { return d.front.Run(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })

@@ -69,6 +69,7 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 			d.log.Error("the policy could not be reloaded; the last good one stays in force", "error", err)
 		}
 		d.record.hideFields(d.book.Current().Settings.RedactFields)
+		d.stamp(ctx)
 		d.changes.Tell()
 	}
 }

@@ -65,8 +65,23 @@ func (h *holding) command(r ran) {
 			h.violation("command", err.Error())
 			continue
 		}
-		h.tool(f.Declared, args, h.needs[r.from:r.to], []ran{r})
+		h.tool(f.Declared, args, known(h.needs[r.from:r.to], r.command), []ran{r})
 	}
+}
+
+// known are the needs that a command names. What a program that no table knows
+// may do besides is what its declaration is there to say.
+func known(needs []call.Need, c *shell.Command) []call.Need {
+	if c.Class != shell.ClassUnknown {
+		return needs
+	}
+	var out []call.Need
+	for _, n := range needs {
+		if n.Scope != "" {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // run holds a command in a sandbox: it is read as the shell would read its
@@ -180,12 +195,7 @@ func (h *holding) note(d *argument.Declared, used bool) {
 func (h *holding) adds(d *argument.Declared, g *argument.Gate, args []byte) {
 	x := h.x
 	for _, c := range d.Capabilities {
-		n := call.ParseNeed(c)
-		n.Evidence = []call.Evidence{{Where: "operation", Text: "declared by " + d.Name}}
-		if strings.HasPrefix(n.Scope, "./") && x.root != "" {
-			n.Inside, n.Root = true, x.rootID()
-		}
-		x.facts.Needs = append(x.facts.Needs, n)
+		x.claimed(c, "operation", "declared by "+d.Name)
 	}
 	if !x.untrusted || g == nil {
 		return // what a known tool does with its arguments is known
@@ -206,6 +216,30 @@ func (h *holding) adds(d *argument.Declared, g *argument.Gate, args []byte) {
 			x.facts.TakesCode = true
 		}
 	})
+}
+
+// claims adds what the tool says that this very call needs.
+func (x *extractor) claims() {
+	if x.call.Tool == nil {
+		return
+	}
+	for _, c := range x.call.Tool.Needs {
+		x.claimed(c, "needs", "the tool says so of this call")
+	}
+}
+
+// claimed adds a need that somebody wrote down. A path that does not say where
+// it leads counts as the widest.
+func (x *extractor) claimed(text, where, by string) {
+	n := call.ParseNeed(text)
+	n.Evidence = []call.Evidence{{Where: where, Text: by}}
+	switch {
+	case strings.Contains("/"+n.Scope+"/", "/../"):
+		n.Scope = ""
+	case strings.HasPrefix(n.Scope, "./") && x.root != "":
+		n.Inside, n.Root = true, x.rootID()
+	}
+	x.facts.Needs = append(x.facts.Needs, n)
 }
 
 // has says whether a need was found at a place of the arguments.

@@ -43,6 +43,7 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	x.mentions(strs)
 	if c.Kind == call.External {
 		x.external(strs)
+		x.claims()
 		x.holdDeclared()
 		x.implied(strs)
 		if x.operation() != call.OpShell {

@@ -140,6 +140,19 @@ func (s *Snapshot) Counts(f *facts.Facts) []string {
 	return names
 }
 
+// DeclaredAs lists the declarations of a tool by its name.
+func (s *Snapshot) DeclaredAs(name string) []facts.DeclaredTool {
+	var out []facts.DeclaredTool
+	for _, d := range s.Declared.Tool(call.FoldTool(name)) {
+		t := facts.DeclaredTool{Name: d.Name, Inert: d.Inert}
+		if d.Policy != nil {
+			t.Risk = d.Policy.Risk
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
 // Constrain lists the usage constraints that a call would break, given how the
 // tools were used before.
 func (s *Snapshot) Constrain(c *call.Call, f *facts.Facts, u *Uses) []Violation {

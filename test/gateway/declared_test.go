@@ -297,3 +297,58 @@ func TestDeclaredConstraints(t *testing.T) {
 	expect("echo", `{"after":"clear"}`, "")
 	expect("steps", `{}`, "")
 }
+
+// TestManifestOfTheGate: the running gate tells its permission manifest, with
+// the servers and the definitions that were accepted and no secret; its hash
+// is on every record; and what goes beyond a baseline is found.
+func TestManifestOfTheGate(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, free+"[redact]\nfields = [\"pin\"]\n", "--env", "SHOUT=very-secret-value")
+	file := filepath.Join(t.TempDir(), "gate.json")
+	h.declare("tools:\n  - {name: mcp__files__echo, policy: {risk: low, network: none}, constraints: {maxInvocations: 9}}\n")
+	session := h.begin("/mcp/files", `{}`)
+	if _, ran := h.uses(session, "echo", `{}`); !ran {
+		t.Fatal("it did not run")
+	}
+	generate := func() string {
+		return h.Must("manifest", "generate", "--from-gate", "--credential-file", h.key)
+	}
+	verify := func() (string, int) {
+		out, stderr, code := h.Run("manifest", "verify", "--from-gate", "--credential-file", h.key, "--baseline", file)
+		return out + stderr, code
+	}
+	now := generate()
+	for _, want := range []string{`"mcp__files__echo"`, `"maxInvocations": 9`, `"name": "files"`, `"name": "echo"`, `"SHOUT"`, `"redact": [`, `"pin"`, `"asksPerHour": 60`, `"enforcePolicies": true`, `"policySHA256"`} {
+		if !strings.Contains(now, want) {
+			t.Errorf("the manifest lacks %s:\n%s", want, now)
+		}
+	}
+	if strings.Contains(now, "very-secret-value") {
+		t.Error("the manifest tells the value of a variable")
+	}
+	h.Must("manifest", "accept", "--from-gate", "--credential-file", h.key, "--baseline", file)
+	if out, code := verify(); code != 0 {
+		t.Fatalf("exit %d: %s", code, out)
+	}
+	// Every record carries the hash of what was in force.
+	_, hash, _ := strings.Cut(now, `"sha256": "`)
+	for i := strings.Count(hash, `"sha256": "`); i > 0; i-- { // the manifest's own comes last
+		_, hash, _ = strings.Cut(hash, `"sha256": "`)
+	}
+	hash = hash[:64]
+	if _, ran := h.uses(session, "echo", `{"again":1}`); !ran {
+		t.Fatal("it did not run")
+	}
+	if records := h.records("mcp__files__echo"); !strings.Contains(records, `"manifest":"`+hash+`"`) {
+		t.Errorf("no record carries %s:\n%s", hash, records)
+	}
+	// Another server is a finding, and another hash.
+	h.add("more")
+	out, code := verify()
+	if code != 1 || !strings.Contains(out, "mcp.server.added") {
+		t.Errorf("another server: exit %d\n%s", code, out)
+	}
+	if _, _, code := h.Run("manifest", "verify", "--from-gate", "--baseline", file); code == 0 {
+		t.Error("without a credential the gate told its manifest")
+	}
+}
