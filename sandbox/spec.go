@@ -107,6 +107,9 @@ type Standing struct {
 	Guarantees Guarantee // achieved and proven
 	Path       string    // the program, as it was found
 	Dir        string
+	// Process is the one that waits to become the command, 0 where the back-end
+	// starts none before it.
+	Process int
 	// Read and Write are the declared roots, canonical; DIR/** is a tree.
 	Read, Write []string
 }
