@@ -321,6 +321,15 @@ func some(quotes []Quote) string {
 	return strings.Join(out, ", ")
 }
 
+// ServerPoints is what the table gives to an MCP server.
+func ServerPoints(name string) int {
+	t := dispatchTable()
+	if p, ok := t.Servers[name]; ok {
+		return p
+	}
+	return t.Servers["*"]
+}
+
 // Points is what the table gives to a factor.
 func Points(factor string) int { return dispatchTable().Points[factor] }
 
