@@ -52,6 +52,7 @@ var order = [][]string{
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe", "internal/library", "internal/restore"},
 	{"internal/activation"}, // what is in force, against what is on disk
+	{"internal/dispatch/job"}, // processes that outlive the call that asked for them
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.
