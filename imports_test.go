@@ -52,6 +52,7 @@ var order = [][]string{
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe", "internal/library", "internal/restore"},
 	{"internal/activation"}, // what is in force, against what is on disk
+	{"internal/inrun"}, // speaks with what dispatch starts, and decides nothing
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.
@@ -63,7 +64,7 @@ var order = [][]string{
 	{"internal/mcp/link"},
 
 	// Surfaces: where calls and people come in.
-	{"internal/api", "internal/hook", "internal/inrun", "internal/mcp"},
+	{"internal/api", "internal/hook", "internal/mcp"},
 	{"internal/console"},
 
 	// The wiring. It alone may know everything.
