@@ -97,6 +97,8 @@ type CodexStart struct {
 
 // ACPStart is how a conversation over the Agent Client Protocol begins.
 type ACPStart struct {
+	// Host is gemini or grok.
+	Host   string
 	Prompt string
 	// Dir is the working directory.
 	Dir string
