@@ -3,6 +3,7 @@ package inrun
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -102,8 +103,10 @@ type ACPStart struct {
 	Prompt string
 	// Dir is the working directory.
 	Dir string
-	// Session is the session to go on with, "" for a new one.
+	// Session is the session to go on with, "" for a new one; Since is when it
+	// was made.
 	Session string
+	Since   time.Time
 }
 
 // Line is one line of the log of [Codex] and [ACP].
