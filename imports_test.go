@@ -52,7 +52,7 @@ var order = [][]string{
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe", "internal/library", "internal/restore"},
 	{"internal/activation"}, // what is in force, against what is on disk
-	{"internal/inrun"}, // speaks with what dispatch starts, and decides nothing
+	{"internal/inrun", "internal/dispatch/job"}, // what speaks with a CLI, and what runs it; neither decides
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.

@@ -73,6 +73,9 @@ type Call struct {
 	// HostID is the host's own id of this use of a tool, if it has one. It has
 	// no effect, so it is recorded and not digested.
 	HostID string `json:"host_id,omitzero"`
+	// Correlation joins the calls of one dispatch with its job and its approval.
+	// It has no effect, so it is recorded and not digested.
+	Correlation string `json:"correlation,omitzero"`
 	// Held says that the caller runs as a user who cannot reach the gate's own
 	// files. Where that is not known it is not so.
 	Held bool `json:"held,omitzero"`
@@ -146,6 +149,7 @@ func (c *Call) checkNames() error {
 		{"element_type", c.ElementType},
 		{"parent", c.Parent},
 		{"host_id", c.HostID},
+		{"correlation", c.Correlation},
 	}
 	for _, n := range names {
 		if len(n.Value) > maxName {

@@ -99,16 +99,7 @@ func (c *conversation) hold(ctx context.Context, out io.Reader, begin func() err
 		if !jsontext.Value(line).IsValid(lenient) {
 			return fmt.Errorf("%w: %.200q", ErrGarbage, line)
 		}
-		over, err := take(ctx, line)
-		if err != nil {
-			return errors.Join(err, c.failure())
-		}
-		if over {
-			// It ends by itself when its input does, and first writes down what
-			// a later turn goes on with.
-			cancel()
-			c.close()
-			_, err = io.Copy(io.Discard, r)
+		if over, err := take(ctx, line); over || err != nil {
 			return errors.Join(err, c.failure())
 		}
 	}

@@ -11,6 +11,7 @@ package dispatch_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,6 +185,7 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 	if err = drive(ctx, in, out, &lines); err != nil {
 		cancel()
 	}
+	_, _ = io.Copy(io.Discard, out) // until it ends
 	_ = cmd.Wait() // it was told to end, by its input or by the context
 	a.t.Logf("%s: %v\n%s\n%s\nthe model was told: %q %q\nit was offered %q", a.cli.Name, err, lines.String(), errs.String(), m.Results(), cut(m.Prompts()), m.Offered())
 	a.note(lines.String())
