@@ -248,12 +248,16 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	if user, err = filepath.Abs(user); err != nil {
 		return err
 	}
+	threshold, err := dispatchPolicy(os.Getenv)
+	if err != nil {
+		return err
+	}
 	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
 	d.book, err = rulebook.Open(ctx, rulebook.Options{
 		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
 		Sources:   []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
 		Knowledge: d.opts.Place.Knowledge(),
-		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation, DispatchPolicy: threshold},
 	})
 	if err != nil {
 		return err

@@ -186,7 +186,7 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 		cancel()
 	}
 	_, _ = io.Copy(io.Discard, out) // until it ends
-	_ = cmd.Wait() // it was told to end, by its input or by the context
+	_ = cmd.Wait()                  // it was told to end, by its input or by the context
 	a.t.Logf("%s: %v\n%s\n%s\nthe model was told: %q %q\nit was offered %q", a.cli.Name, err, lines.String(), errs.String(), m.Results(), cut(m.Prompts()), m.Offered())
 	a.note(lines.String())
 	return append(m.Results(), m.Prompts()...), lines.String(), err
