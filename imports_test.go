@@ -51,7 +51,7 @@ var order = [][]string{
 	{"sandbox"},
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe", "internal/library", "internal/restore"},
-	{"internal/activation"}, // what is in force, against what is on disk
+	{"internal/activation"},                     // what is in force, against what is on disk
 	{"internal/dispatch/job", "internal/inrun"}, // processes that outlive the call that asked for them; what is said to them while they run
 	{"internal/dispatch/provider"},              // how each CLI is started and read
 	{"internal/aql", "internal/dispatch"},

@@ -166,6 +166,11 @@ func (c CLI) Point(m *Model, home string) (args, env []string, err error) {
 	return args, env, nil
 }
 
+// GrokSettings are what Grok's settings say about the model.
+func (m *Model) GrokSettings() string {
+	return fmt.Sprintf("\n[model.%s]\nmodel = \"scripted\"\nbase_url = \"%s/v1\"\nenv_key = \"SCRIPTED_KEY\"\napi_backend = \"messages\"\n", GrokModel, m.url)
+}
+
 // shadowGrok makes a folder of settings that is the person's own, by links,
 // but for one more model: Grok takes models from its settings alone. The model
 // removes it when it is closed.
@@ -192,6 +197,6 @@ func shadowGrok(m *Model, home string) (string, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
-	config = fmt.Appendf(config, "\n[model.scripted]\nmodel = \"scripted\"\nbase_url = \"%s/v1\"\nenv_key = \"SCRIPTED_KEY\"\napi_backend = \"messages\"\n", m.url)
+	config = append(config, m.GrokSettings()...)
 	return shadow, os.WriteFile(filepath.Join(shadow, "config.toml"), config, 0o600)
 }

@@ -142,6 +142,12 @@ func (m *Model) turn(offered, results, prompts []string) (step *Step, n int) {
 	return &s, m.turns
 }
 
+// id names a call. A host may go on with a session on another model, and takes
+// two calls with one name for the same.
+func (m *Model) id(kind string, n int) string {
+	return fmt.Sprintf("%s_%s_%d", kind, m.url[strings.LastIndexByte(m.url, ':')+1:], n)
+}
+
 // shells are the shell tools of hosts and the argument that takes the command.
 var shells = []struct{ tool, argument string }{
 	{"Bash", "command"}, {"run_terminal_command", "command"}, {"run_shell_command", "command"}, {"exec_command", "cmd"},

@@ -50,7 +50,7 @@ func (m *Model) messages(w http.ResponseWriter, req *http.Request) {
 	content, stop := []object{{"type": "text", "text": final}}, "end_turn"
 	if step != nil {
 		stop = "tool_use"
-		content = []object{{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", n), "name": step.Tool, "input": step.Input}}
+		content = []object{{"type": "tool_use", "id": m.id("toolu", n), "name": step.Tool, "input": step.Input}}
 	}
 	usage := object{"input_tokens": 1, "output_tokens": 1}
 	message := object{"id": fmt.Sprintf("msg_%d", n), "type": "message", "role": "assistant", "model": in.Model, "usage": usage,
@@ -117,7 +117,7 @@ func (m *Model) responses(w http.ResponseWriter, req *http.Request) {
 	item := object{"type": "message", "id": fmt.Sprintf("msg_%d", n), "role": "assistant",
 		"content": []object{{"type": "output_text", "text": final}}}
 	if step != nil {
-		item = object{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": fmt.Sprintf("call_%d", n),
+		item = object{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": m.id("call", n),
 			"name": step.Tool, "arguments": string(step.Input)}
 	}
 	response := object{"id": fmt.Sprintf("resp_%d", n), "object": "response", "status": "in_progress", "output": []object{}}

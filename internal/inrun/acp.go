@@ -2,9 +2,11 @@ package inrun
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -67,9 +69,28 @@ func ACP(start ACPStart, ask Ask) Drive {
 		if !known {
 			return fmt.Errorf("%q is no agent that speaks this protocol here", start.Host)
 		}
+		if start.Host == "gemini" && start.Session != "" {
+			if err := nextMinute(ctx, start.Since); err != nil {
+				return errors.Join(err, in.Close())
+			}
+		}
 		c := &acp{start: start, read: read, names: make(map[string]string)}
 		c.rpc = &rpc{conversation: newConversation(ask, in, log), version: "2.0", asked: c.asked, told: c.told, waiting: make(map[int]func(jsontext.Value) error)}
 		return c.hold(ctx, out, c.begin, c.take)
+	}
+}
+
+// nextMinute waits until the minute is over in which a session was made: Gemini
+// CLI names the files of sessions by the minute, and what it is told to load
+// within it, it has just written over.
+func nextMinute(ctx context.Context, since time.Time) error {
+	timer := time.NewTimer(time.Until(since.Truncate(time.Minute).Add(time.Minute + time.Second)))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
 }
 
@@ -104,7 +125,7 @@ func (c *acp) begin() error {
 			} `json:"agentCapabilities"`
 		}
 		if json.Unmarshal(result, &r, lenient) != nil || !r.Can.Load {
-			return fmt.Errorf("the agent cannot go on with a session")
+			return errors.New("the agent cannot go on with a session")
 		}
 		params["sessionId"] = c.start.Session
 		return c.request("session/load", params, c.started)
@@ -133,6 +154,16 @@ func (c *acp) started(result jsontext.Value) error {
 		return fmt.Errorf("the agent does not ask about its calls: its mode is %.60q", r.Modes.Current)
 	}
 	c.tell(Line{Type: "session", Session: c.session, Model: r.Models.Current, Approval: r.Modes.Current})
+	if r.Modes.Current == "" {
+		return c.ready(nil)
+	}
+	// Gemini CLI tells the history of a session after it has answered; it has
+	// told all of it when it answers the next request.
+	return c.request("session/set_mode", object{"sessionId": c.session, "modeId": r.Modes.Current}, c.ready)
+}
+
+// ready gives the prompt.
+func (c *acp) ready(jsontext.Value) error {
 	c.running = true
 	return c.prompt(c.start.Prompt)
 }
@@ -285,10 +316,11 @@ func (c *acp) told(method string, params jsontext.Value) error {
 	} else if name := geminiName(u.ID); c.start.Host == "gemini" && name != "" {
 		c.names[u.ID] = name
 	}
-	switch u.Status {
-	case "completed":
+	switch {
+	case u.Kind == "tool_call": // it has not ended, or is history
+	case u.Status == "completed":
 		return c.ended(u.ID, c.names[u.ID], Succeeded)
-	case "failed":
+	case u.Status == "failed":
 		return c.ended(u.ID, c.names[u.ID], Failed)
 	}
 	return nil

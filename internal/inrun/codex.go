@@ -10,9 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// CodexArgs make Codex talk on this channel and keep to tools that ask.
-func CodexArgs() []string {
-	args := []string{"app-server", "-c", `web_search="disabled"`}
+// CodexArgs make Codex talk on this channel and keep to tools that ask. The
+// directory it works in is none that it trusts: a repository's rules could
+// otherwise let commands run unasked.
+func CodexArgs(dir string) []string {
+	quoted, _ := json.Marshal(dir) // a string always can
+	args := []string{"app-server", "-c", `web_search="disabled"`, "-c", "projects={" + string(quoted) + `={trust_level="untrusted"}}`}
 	for _, feature := range []string{"view_image", "image_generation", "multi_agent", "apps", "plugins", "browser_use", "computer_use", "memories"} {
 		args = append(args, "--disable", feature)
 	}

@@ -3,6 +3,7 @@ package inrun
 import (
 	"context"
 	"io"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -10,7 +11,8 @@ import (
 // Drive holds a conversation with a started CLI: in is its standard input, out
 // its standard output, and log gets the lines that tell what happened. It
 // returns when the turn is over or nothing more can come of it, and has then
-// closed in.
+// closed in, at which the CLI ends by itself; first it writes down what a later
+// turn goes on with.
 type Drive func(ctx context.Context, in io.WriteCloser, out io.Reader, log io.Writer) error
 
 // Ask decides one tool call. It may take as long as a person takes; the context
@@ -102,8 +104,10 @@ type ACPStart struct {
 	Prompt string
 	// Dir is the working directory.
 	Dir string
-	// Session is the session to go on with, "" for a new one.
+	// Session is the session to go on with, "" for a new one; Since is when it
+	// was made.
 	Session string
+	Since   time.Time
 }
 
 // Line is one line of the log of [Codex] and [ACP].

@@ -29,8 +29,8 @@ type message struct {
 	Params jsontext.Value `json:"params"`
 	Result jsontext.Value `json:"result"`
 	Error  *struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
+		Message string         `json:"message"`
+		Data    jsontext.Value `json:"data"`
 	} `json:"error"`
 	// strict says that the message has one meaning only.
 	strict bool
@@ -69,7 +69,7 @@ func (r *rpc) answered(m *message) error {
 	case !waits:
 		return nil
 	case m.Error != nil:
-		return fmt.Errorf("the agent refuses to go on: %.500s", m.Error.Message)
+		return fmt.Errorf("the agent refuses to go on: %.300s %.300s", m.Error.Message, m.Error.Data)
 	}
 	return then(m.Result)
 }

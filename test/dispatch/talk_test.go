@@ -11,6 +11,7 @@ package dispatch_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
@@ -62,6 +64,7 @@ type agent struct {
 	home, dir string
 	// session is that of the last turn; fork has the next one go on in a copy.
 	session string
+	since   time.Time
 	fork    bool
 
 	mu    sync.Mutex
@@ -110,11 +113,11 @@ func (a *agent) how(ask inrun.Ask) (args []string, drive inrun.Drive) {
 			args = append(args, "--fork-session")
 		}
 	case "codex":
-		args = inrun.CodexArgs()
+		args = inrun.CodexArgs(a.dir)
 		drive = inrun.Codex(inrun.CodexStart{Prompt: prompt, Dir: a.dir, Sandbox: "workspace-write", Session: a.session, Fork: a.fork}, ask)
 	case "gemini":
 		args = inrun.GeminiArgs(filepath.Join(a.home, "policy.toml"))
-		drive = inrun.ACP(inrun.ACPStart{Host: "gemini", Prompt: prompt, Dir: a.dir, Session: a.session}, ask)
+		drive = inrun.ACP(inrun.ACPStart{Host: "gemini", Prompt: prompt, Dir: a.dir, Session: a.session, Since: a.since}, ask)
 	case "grok":
 		args = inrun.GrokArgs(canary.GrokModel)
 		drive = inrun.ACP(inrun.ACPStart{Host: "grok", Prompt: prompt, Dir: a.dir, Session: a.session}, ask)
@@ -131,6 +134,9 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 		a.t.Fatal(err)
 	}
 	defer m.Close()
+	if a.session == "" {
+		a.since = time.Now()
+	}
 	args, drive := a.how(func(_ context.Context, t inrun.Tool) inrun.Verdict {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -147,8 +153,13 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if a.cli.Name == "codex" {
+	switch a.cli.Name {
+	case "codex":
 		args = append(args, point...)
+	case "grok": // sessions are kept in its home, so it is the same for every turn
+		home := filepath.Join(a.home, ".grok")
+		write(a.t, filepath.Join(home, "config.toml"), inrun.GrokConfig+m.GrokSettings())
+		env = append(env, "GROK_HOME="+home)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -171,9 +182,11 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 	if err := cmd.Start(); err != nil {
 		a.t.Fatal(err)
 	}
-	err = drive(ctx, in, out, &lines)
-	cancel()
-	_ = cmd.Wait() // it was told to end, by its input or by the context
+	if err = drive(ctx, in, out, &lines); err != nil {
+		cancel()
+	}
+	_, _ = io.Copy(io.Discard, out) // until it ends
+	_ = cmd.Wait()                  // it was told to end, by its input or by the context
 	a.t.Logf("%s: %v\n%s\n%s\nthe model was told: %q %q\nit was offered %q", a.cli.Name, err, lines.String(), errs.String(), m.Results(), cut(m.Prompts()), m.Offered())
 	a.note(lines.String())
 	return append(m.Results(), m.Prompts()...), lines.String(), err
