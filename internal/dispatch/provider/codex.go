@@ -57,7 +57,7 @@ func codexGated(b *builder, sandbox string) {
 		b.held("sandboxMode " + fullAccess)
 		sandbox = workspaceWrite
 	}
-	b.args(inrun.CodexArgs()...)
+	b.args(inrun.CodexArgs(b.Input.Dir)...)
 	start := inrun.CodexStart{Prompt: t.Text(), Dir: b.Input.Dir, Model: t.Model, Sandbox: sandbox}
 	if b.Known {
 		start.Session, start.Fork = b.Session, t.ForkSession

@@ -44,7 +44,7 @@ func argv(t *testing.T, cli string, gated, known bool, task call.Task) string {
 
 const (
 	claudeChannel = `-p --input-format stream-json --output-format stream-json --verbose --permission-prompt-tool stdio --permission-mode default --setting-sources "" --strict-mcp-config`
-	codexChannel  = `app-server -c web_search="disabled" --disable view_image --disable image_generation --disable multi_agent --disable apps --disable plugins --disable browser_use --disable computer_use --disable memories`
+	codexChannel  = `app-server -c web_search="disabled" -c projects={"/work/p"={trust_level="untrusted"}} --disable view_image --disable image_generation --disable multi_agent --disable apps --disable plugins --disable browser_use --disable computer_use --disable memories`
 )
 
 // TestArgv names the command line of every CLI, gated and classic: what the seed
