@@ -117,6 +117,17 @@ func Program(cli string) string {
 	return cli
 }
 
+// special are the fields that not every CLI knows.
+var special = set(&call.Task{
+	StrictMCPConfig: true, AllowedTools: []string{}, DisallowedTools: []string{""}, PermissionMode: "x", ApprovalMode: "x", FullAuto: true, SandboxMode: "x",
+	DangerouslySkipPermissions: true, DangerouslyBypassApprovalsAndSandbox: true, AlwaysApprove: true, ForkSession: true,
+})
+
+// Knows says whether a CLI knows a field of a request.
+func Knows(cli, field string) bool {
+	return !slices.Contains(special, field) || slices.Contains(adapters[cli].fields, field)
+}
+
 // Logins are the files in which a CLI keeps its login: below the user's home,
 // and below its own.
 func Logins(cli string) [][2]string { return adapters[cli].login }
