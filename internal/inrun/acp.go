@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -247,6 +248,9 @@ func (c *acp) asked(ctx context.Context, m *message) error {
 	if p.Session != c.session {
 		t.Path = p.Session
 	}
+	if !slices.ContainsFunc(p.Options, func(o acpOption) bool { return o.Kind == "allow_once" }) {
+		err = errNotOnce
+	}
 	answer := func(v Verdict) error { return c.choose(m, p.Options, v) }
 	if err != nil {
 		c.mu.Lock()
@@ -259,8 +263,10 @@ func (c *acp) asked(ctx context.Context, m *message) error {
 	return nil
 }
 
-// choose answers with the option that is good for this once. Without one for a
-// yes it is a no, and without one for a no the question is cancelled.
+var errNotOnce = errors.New("the agent can only be told to run it again and again")
+
+// choose answers with the option that is good for this once. Without one the
+// question is cancelled.
 func (c *acp) choose(m *message, options []acpOption, v Verdict) error {
 	want := "reject_once"
 	if v.Answer == Run {
