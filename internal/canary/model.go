@@ -39,6 +39,7 @@ type Model struct {
 	turns   int
 	offered []string
 	results []string
+	prompts []string
 }
 
 // Start starts a model that makes the calls in order. Close it.
@@ -92,6 +93,14 @@ func (m *Model) Results() []string {
 	return slices.Clone(m.results)
 }
 
+// Prompts are what the host said to the model besides results, as it saw it
+// last: the prompts, and what it was told about them.
+func (m *Model) Prompts() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.prompts)
+}
+
 // Offered are the names of the tools that the host offered last.
 func (m *Model) Offered() []string {
 	m.mu.Lock()
@@ -104,7 +113,7 @@ const final = "The script is over."
 
 // turn notes what came back and returns the next call, nil when there is none
 // or the host does not offer its tool.
-func (m *Model) turn(offered, results []string) (step *Step, n int) {
+func (m *Model) turn(offered, results, prompts []string) (step *Step, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.turns++
@@ -113,6 +122,9 @@ func (m *Model) turn(offered, results []string) (step *Step, n int) {
 	}
 	if len(results) > len(m.results) {
 		m.results = results
+	}
+	if len(prompts) > len(m.prompts) {
+		m.prompts = prompts
 	}
 	if len(results) >= len(m.steps) {
 		return nil, m.turns
@@ -128,6 +140,12 @@ func (m *Model) turn(offered, results []string) (step *Step, n int) {
 		return nil, m.turns
 	}
 	return &s, m.turns
+}
+
+// id names a call. A host may go on with a session on another model, and takes
+// two calls with one name for the same.
+func (m *Model) id(kind string, n int) string {
+	return fmt.Sprintf("%s_%s_%d", kind, m.url[strings.LastIndexByte(m.url, ':')+1:], n)
 }
 
 // shells are the shell tools of hosts and the argument that takes the command.

@@ -26,6 +26,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
@@ -107,6 +108,7 @@ type daemon struct {
 	upstreams *upstreams
 	front     *mcp.Front
 	jobs      *job.Jobs
+	dispatch  *dispatch.Service
 	flight    *flight.Recorder
 	retention time.Duration // of jobs and flight records
 	baseURL   string
@@ -256,12 +258,16 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	if user, err = filepath.Abs(user); err != nil {
 		return err
 	}
+	threshold, err := dispatchPolicy(os.Getenv)
+	if err != nil {
+		return err
+	}
 	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
 	d.book, err = rulebook.Open(ctx, rulebook.Options{
 		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
 		Sources:   []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
 		Knowledge: d.opts.Place.Knowledge(),
-		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation, DispatchPolicy: threshold},
 	})
 	if err != nil {
 		return err
@@ -305,6 +311,7 @@ func (d *daemon) wire(addr string) error {
 		Limits:  d.limits,
 		BaseURL: d.baseURL,
 	}, d.changes)
+	d.openDispatch()
 	if err := d.openTools(); err != nil {
 		return err
 	}
@@ -313,6 +320,7 @@ func (d *daemon) wire(addr string) error {
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Hook:    d.newHooks(),
+		Tools:   d.useTool,
 		Seen:    d.seen,
 		Health:  d.health,
 		Process: d.startProcess,
@@ -349,7 +357,10 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.upstreams.watch(ctx) })
 	g.Go(func() error { return d.front.Run(ctx) })
-	g.Go(func() error { return d.jobs.Run(ctx) })
+	g.Go(func() error {
+		defer d.dispatch.Wait()
+		return d.jobs.Run(ctx)
+	})
 	g.Go(func() error { return d.tidyFlight(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })

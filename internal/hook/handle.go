@@ -185,7 +185,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 				return block("Not run: " + err.Error() + ".")
 			}
 		}
-		edited = withNotes(edited, e.input)
+		edited = WithNotes(edited, e.input)
 		if ans.Run == nil && confined(ans) {
 			if edited, err = h.confine(a, e, edited); err != nil {
 				h.finish(ctx, id, p, gate.Refused, err.Error())
@@ -215,9 +215,9 @@ func (h *Hooks) launcher() []string {
 	return h.opts.Launcher()
 }
 
-// withNotes gives an edited input the members back that were left out of the
+// WithNotes gives an edited input the members back that were left out of the
 // call because they have no effect: hosts refuse an input without them.
-func withNotes(edited, original jsontext.Value) jsontext.Value {
+func WithNotes(edited, original jsontext.Value) jsontext.Value {
 	if edited == nil {
 		return nil
 	}

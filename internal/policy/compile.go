@@ -27,6 +27,9 @@ type Options struct {
 	// comes with the gate; KnowledgeHash identifies it.
 	Knowledge     *knowledge.Base
 	KnowledgeHash call.Digest
+	// DispatchPolicy is the threshold for requests to agent CLIs where no file
+	// names one, as the operator set it when starting the gate; "" is balanced.
+	DispatchPolicy string
 }
 
 // origin is where a setting's value came from.
@@ -61,6 +64,7 @@ func defaults() Settings {
 		Strictness:          StrictnessStandard,
 		RiskTolerance:       "moderate",
 		MaxSteps:            10,
+		Dispatch:            dispatchDefaults(),
 	}
 }
 
@@ -85,6 +89,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.explainLayers()
 	m.statedIsolation()
 	m.scalars()
+	m.dispatch()
 	m.hosts()
 	m.lists()
 	defs := m.definitions()
