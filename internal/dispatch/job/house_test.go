@@ -36,20 +36,34 @@ func both(t *testing.T, fn func(t *testing.T, h *house)) {
 
 func bothWith(t *testing.T, change func(*job.Options), fn func(t *testing.T, h *house)) {
 	t.Helper()
-	storetest.Both(t, func(t *testing.T, s *store.Store) {
-		keys, err := keyring.Load(filepath.Join(t.TempDir(), "keys"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		redactor := content.NewRedactor(content.RedactorConfig{})
-		opts := job.Options{Store: s, Keys: keys, Dir: filepath.Join(t.TempDir(), "jobs"), Redact: func() *content.Redactor { return redactor },
-			MinIdle: time.Millisecond, Backoff: time.Millisecond}
-		change(&opts)
-		h := &house{t: t, opts: opts}
-		h.open()
-		t.Cleanup(func() { h.stop() })
-		fn(t, h)
-	})
+	storetest.Both(t, func(t *testing.T, s *store.Store) { on(t, s, change, fn) })
+}
+
+func onSQLite(t *testing.T, change func(*job.Options), fn func(t *testing.T, h *house)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { on(t, storetest.Open(t, storetest.SQLite(t)), change, fn) })
+}
+
+func onPostgres(t *testing.T, change func(*job.Options), fn func(t *testing.T, h *house)) {
+	t.Helper()
+	t.Run("postgres", func(t *testing.T) { on(t, storetest.Open(t, storetest.Postgres(t)), change, fn) })
+}
+
+// on runs a test with jobs on a store.
+func on(t *testing.T, s *store.Store, change func(*job.Options), fn func(t *testing.T, h *house)) {
+	t.Helper()
+	keys, err := keyring.Load(filepath.Join(t.TempDir(), "keys"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redactor := content.NewRedactor(content.RedactorConfig{})
+	opts := job.Options{Store: s, Keys: keys, Dir: filepath.Join(t.TempDir(), "jobs"), Redact: func() *content.Redactor { return redactor },
+		MinIdle: time.Millisecond, Backoff: time.Millisecond}
+	change(&opts)
+	h := &house{t: t, opts: opts}
+	h.open()
+	t.Cleanup(func() { h.stop() })
+	fn(t, h)
 }
 
 func (h *house) open() {

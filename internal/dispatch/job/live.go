@@ -336,6 +336,9 @@ func (j *Jobs) judge(l *live, b *Job, e ending, driven error) {
 		if why.code != ExitNone {
 			b.ExitCode = why.code
 		}
+		if b.Started.IsZero() && (why.category == "shutdown" || why.category == "lease_lost") {
+			b.State, b.ExitCode, b.Error = Expired, ExitQueue, why.text+"; nothing was run" // it may be asked for again
+		}
 	case e.Failed != "":
 		b.State, b.Category, b.Error = Failed, "spawn_error", "it could not be started: "+e.Failed
 	case e.Lost:

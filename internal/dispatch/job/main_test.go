@@ -12,5 +12,6 @@ import (
 func TestMain(m *testing.M) {
 	sandbox.MaybeLaunch()
 	job.MaybeSupervise()
+	maybeGate()
 	goleak.VerifyTestMain(m)
 }

@@ -37,6 +37,14 @@ func number(b bool) int64 {
 	return 0
 }
 
+// blob is bytes that are not NULL, even if there are none.
+func blob(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
 func (j *Jobs) insert(tx *store.Tx, b *Job) error {
 	p := b.process
 	_, err := tx.Exec(`INSERT INTO job (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
@@ -44,7 +52,7 @@ func (j *Jobs) insert(tx *store.Tx, b *Job) error {
 		b.ID, b.CLI, b.CorrelationID, b.RequestKey, b.Approval, b.Owner.Agent, b.Owner.Session, b.Owner.Path, string(b.State), b.ExitCode,
 		b.Error, b.Category, b.Retries, b.Node, b.run, p.PID, int64(p.Start), int64(p.UID), p.Boot, p.Machine,
 		keyring.Micros(b.Asked), keyring.Micros(b.Started), keyring.Micros(b.Ended), keyring.Micros(b.Expires), b.Stdout, b.Stderr,
-		number(b.Confined), number(b.cancel), b.sealed, b.result, j.row(b).Sum())
+		number(b.Confined), number(b.cancel), blob(b.sealed), blob(b.result), j.row(b).Sum())
 	return err
 }
 
@@ -54,7 +62,7 @@ func (j *Jobs) update(tx *store.Tx, b *Job) error {
 	n, err := tx.Exec(`UPDATE job SET state = $2, exit_code = $3, error = $4, category = $5, retries = $6, pid = $7, pid_start = $8, uid = $9,
 		boot = $10, machine = $11, started = $12, ended = $13, expires = $14, stdout = $15, stderr = $16, cancel = $17, result = $18, mac = $19 WHERE id = $1`,
 		b.ID, string(b.State), b.ExitCode, b.Error, b.Category, b.Retries, p.PID, int64(p.Start), int64(p.UID), p.Boot, p.Machine,
-		keyring.Micros(b.Started), keyring.Micros(b.Ended), keyring.Micros(b.Expires), b.Stdout, b.Stderr, number(b.cancel), b.result, j.row(b).Sum())
+		keyring.Micros(b.Started), keyring.Micros(b.Ended), keyring.Micros(b.Expires), b.Stdout, b.Stderr, number(b.cancel), blob(b.result), j.row(b).Sum())
 	if err == nil && n != 1 {
 		return fmt.Errorf("job %s: %w", b.ID, ErrNotFound)
 	}

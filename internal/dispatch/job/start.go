@@ -59,7 +59,7 @@ func (j *Jobs) newLive(s Spec) (*live, error) {
 	}
 	l := &live{spec: s, over: make(chan struct{}), turn: make(chan struct{}), stopped: make(chan struct{})}
 	l.job = Job{ID: s.ID, CLI: s.CLI, CorrelationID: s.CorrelationID, RequestKey: s.RequestKey, Approval: s.Approval, Owner: s.Owner,
-		ExitCode: ExitNone, Node: j.store.Node(), run: j.run, sealed: sealed, result: []byte{}, Confined: s.Sandbox != nil}
+		ExitCode: ExitNone, Node: j.store.Node(), run: j.run, sealed: sealed, Confined: s.Sandbox != nil}
 	return l, nil
 }
 
