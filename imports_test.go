@@ -44,7 +44,7 @@ var order = [][]string{
 	{"internal/audit"},
 	{"internal/session"},
 	{"internal/approval"},
-	{"internal/autonomy", "internal/upstream"},
+	{"internal/autonomy", "internal/upstream", "internal/dispatch/flight"},
 
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress", "internal/gitobj"},

@@ -26,6 +26,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
@@ -104,6 +106,9 @@ type daemon struct {
 	server    *api.Server
 	upstreams *upstreams
 	front     *mcp.Front
+	jobs      *job.Jobs
+	flight    *flight.Recorder
+	retention time.Duration // of jobs and flight records
 	baseURL   string
 }
 
@@ -227,6 +232,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.openElements(); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
+	if err := d.openJobs(ctx, os.Getenv); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	if err := d.wire(addr); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -345,6 +353,8 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.upstreams.watch(ctx) })
 	g.Go(func() error { return d.front.Run(ctx) })
+	g.Go(func() error { return d.jobs.Run(ctx) })
+	g.Go(func() error { return d.tidyFlight(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })

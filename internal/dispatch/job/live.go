@@ -307,14 +307,13 @@ func (j *Jobs) finish(l *live, e ending, driven error) {
 	if b.State == Completed || b.State == Failed {
 		j.outcome(b.CLI, b.Category != "spawn_error" && b.Category != "idle_timeout" && b.Category != "timeout")
 	}
-	result, err := j.parse(l, b.ID)
-	if err != nil {
+	if err := j.parse(l, &b); err != nil {
 		j.log.Warn("the result of a job could not be kept", "job", b.ID, "error", err)
 	}
 	wait := 10 * time.Millisecond
 	for began := time.Now(); ; wait = min(2*wait, time.Second) {
 		ctx, cancel := context.WithTimeout(context.Background(), j.opts.Lease)
-		err := j.store.Write(ctx, func(tx *store.Tx) error { return j.conclude(tx, b, result) })
+		err := j.store.Write(ctx, func(tx *store.Tx) error { return j.conclude(tx, b) })
 		cancel()
 		if err == nil {
 			return
@@ -359,26 +358,30 @@ func (j *Jobs) judge(l *live, b *Job, e ending, driven error) {
 const maxResult = 4 << 20
 
 // parse makes the stored result from the log, that is, from what has no secrets.
-func (j *Jobs) parse(l *live, id string) ([]byte, error) {
+func (j *Jobs) parse(l *live, b *Job) error {
 	if l.spec.Parse == nil || l.tree == nil {
-		return []byte{}, nil
+		return nil
 	}
-	raw, err := os.ReadFile(j.logPath(id, "out"))
+	raw, err := os.ReadFile(j.logPath(b.ID, "out"))
 	if err != nil {
-		return []byte{}, err
+		return err
 	}
 	plain, err := json.Marshal(l.spec.Parse(raw))
 	if err != nil {
-		return []byte{}, err
+		return err
 	}
 	if len(plain) > maxResult {
-		return []byte{}, fmt.Errorf("it has %d bytes", len(plain))
+		return fmt.Errorf("it has %d bytes", len(plain))
 	}
-	return j.keys.Seal("job result "+id, plain)
+	if b.result, err = j.keys.Seal("job result "+b.ID, plain); err != nil {
+		return err
+	}
+	b.Result = plain
+	return nil
 }
 
 // conclude writes the end, if the job is still this run's.
-func (j *Jobs) conclude(tx *store.Tx, b Job, result []byte) error {
+func (j *Jobs) conclude(tx *store.Tx, b Job) error {
 	now, err := tx.Now()
 	if err != nil {
 		return err
@@ -391,12 +394,12 @@ func (j *Jobs) conclude(tx *store.Tx, b Job, result []byte) error {
 		return nil // others have said what they could
 	}
 	b.cancel, b.Seq = was.cancel, was.Seq
-	return j.over(tx, &b, result, now)
+	return j.over(tx, &b, now)
 }
 
 // over writes a final state.
-func (j *Jobs) over(tx *store.Tx, b *Job, result []byte, now time.Time) error {
-	b.Ended, b.Expires, b.result = now, now.Add(j.opts.Retention), result
+func (j *Jobs) over(tx *store.Tx, b *Job, now time.Time) error {
+	b.Ended, b.Expires = now, now.Add(j.opts.Retention)
 	phase := "failed"
 	if b.State == Completed {
 		phase = "completed"

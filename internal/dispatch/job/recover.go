@@ -83,7 +83,7 @@ func (j *Jobs) orphaned(ctx context.Context, jobs []Job, why string) error {
 				b.State, b.Category, b.Error = Unknown, "node_lost", why+"; what it had done by then is not known"
 			}
 			b.Stdout, b.Stderr = j.logSize(b.ID, "out"), j.logSize(b.ID, "err")
-			if err := j.over(tx, &b, []byte{}, now); err != nil {
+			if err := j.over(tx, &b, now); err != nil {
 				return err
 			}
 		}
