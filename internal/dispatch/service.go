@@ -380,6 +380,9 @@ func (s *Service) bindSession(tx *store.Tx, b *job.Job, r *provider.Result) erro
 	if v.Created.IsZero() {
 		v.Created = now
 	}
+	if !v.Begun {
+		v.BegunBy = now
+	}
 	v.Begun, v.Provider, v.Used = true, r.Session, now
 	s.mu.Lock()
 	if p := s.running[b.ID]; p != nil {
