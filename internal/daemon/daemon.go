@@ -26,6 +26,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
@@ -107,6 +108,7 @@ type daemon struct {
 	upstreams *upstreams
 	front     *mcp.Front
 	jobs      *job.Jobs
+	dispatch  *dispatch.Service
 	flight    *flight.Recorder
 	retention time.Duration // of jobs and flight records
 	baseURL   string
@@ -309,6 +311,7 @@ func (d *daemon) wire(addr string) error {
 		Limits:  d.limits,
 		BaseURL: d.baseURL,
 	}, d.changes)
+	d.openDispatch()
 	if err := d.openTools(); err != nil {
 		return err
 	}
@@ -317,6 +320,7 @@ func (d *daemon) wire(addr string) error {
 		Gate: d.gate, Desk: d.admin, Doors: doors,
 		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Hook:    d.newHooks(),
+		Tools:   d.useTool,
 		Seen:    d.seen,
 		Health:  d.health,
 		Process: d.startProcess,
@@ -353,7 +357,10 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.upstreams.watch(ctx) })
 	g.Go(func() error { return d.front.Run(ctx) })
-	g.Go(func() error { return d.jobs.Run(ctx) })
+	g.Go(func() error {
+		defer d.dispatch.Wait()
+		return d.jobs.Run(ctx)
+	})
 	g.Go(func() error { return d.tidyFlight(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })

@@ -40,7 +40,7 @@ func (d *daemon) openJobs(ctx context.Context, env func(string) string) error {
 	d.flight = flight.New(d.keys, d.record.redact.Load)
 	d.jobs, err = job.Open(ctx, job.Options{
 		Store: d.store, Keys: d.keys, Dir: d.opts.Place.Jobs(), Redact: d.record.redact.Load, Log: d.log,
-		Standing: d.mayRun, Record: d.jobRecord, Retention: retention, Window: window,
+		Standing: d.mayRun, Record: d.jobRecord, Retention: retention, Window: window, Limits: d.jobLimits,
 	})
 	return err
 }
@@ -93,6 +93,11 @@ func (d *daemon) jobRecord(tx *store.Tx, b *job.Job) error {
 	}
 	if b.Error != "" {
 		r.Error = b.Error
+	}
+	if d.dispatch != nil { // while jobs of an earlier run are closed there is none yet
+		if err := d.dispatch.Bind(tx, b); err != nil && !errors.Is(err, flight.ErrNotFound) {
+			return err
+		}
 	}
 	err := d.flight.Ended(tx, b.Approval, flight.End{State: string(b.State), Model: r.Model, Usage: r.Usage, CostUSD: r.Cost, StopReason: r.Stop,
 		Denials: len(r.Denials), ExitCode: b.ExitCode, ProviderSession: r.Session, Error: r.Error})

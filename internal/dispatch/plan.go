@@ -54,7 +54,7 @@ type plan struct {
 // plan finds out everything a request needs, and changes nothing.
 func (s *Service) plan(ctx context.Context, who Caller, cli string, t *call.Task) (_ *plan, err error) {
 	p := &plan{cli: cli, task: t}
-	if p.dir, err = realDir(who, t.WorkingDir); err != nil {
+	if p.dir, err = s.realDir(who, t.WorkingDir); err != nil {
 		return nil, err
 	}
 	if p.program, err = s.programs.find(provider.Program(cli), s.opts.Env("PATH")); err != nil {
@@ -80,13 +80,17 @@ func (s *Service) plan(ctx context.Context, who Caller, cli string, t *call.Task
 	return p, s.arrange(who.Principal, p)
 }
 
-// realDir is the directory that a request is about, without links.
-func realDir(who Caller, dir string) (string, error) {
+// realDir is the directory that a request is about, without links. A request
+// that is about none gets one with nothing in it, in which no agent can work.
+func (s *Service) realDir(who Caller, dir string) (string, error) {
 	if dir == "" {
 		dir = who.Dir
 	}
 	if dir == "" {
-		return "", refuse("workingDir is missing: name the directory to work in")
+		dir = filepath.Join(s.opts.Dir, "nowhere")
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return "", err
+		}
 	}
 	if !filepath.IsAbs(dir) {
 		return "", refuse("workingDir must be an absolute path")

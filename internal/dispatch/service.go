@@ -322,38 +322,15 @@ func (s *Service) follow(c *call.Call, callID, jobID string) {
 // Wait returns when the ends of all runs are recorded; the jobs must have ended.
 func (s *Service) Wait() { s.follows.Wait() }
 
-// Recorded puts the start and the end of a job on record, in the transaction
-// that writes it.
-func (s *Service) Recorded(tx *store.Tx, b *job.Job) error {
-	if !b.State.Over() || b.Approval == "" {
-		return nil
-	}
+// Bind notes the CLI's own name of the conversation that a job was, in the
+// transaction that ends the job.
+func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	var r provider.Result
-	if len(b.Result) > 0 {
-		if err := json.Unmarshal(b.Result, &r); err != nil {
-			return err
-		}
-	}
-	end := flight.End{
-		State: string(b.State), Model: r.Model, CostUSD: r.Cost, StopReason: r.Stop, Denials: len(r.Denials), ExitCode: b.ExitCode,
-		ProviderSession: r.Session, Error: b.Error,
-	}
-	if r.Usage != (provider.Usage{}) {
-		end.Usage = &flight.Usage{InputTokens: r.Usage.Input, OutputTokens: r.Usage.Output, CacheReadTokens: r.Usage.CacheRead, CacheCreationTokens: r.Usage.CacheWrite}
-	}
-	if end.Error == "" {
-		end.Error = r.Error
-	}
-	if err := s.bindSession(tx, b, &r); err != nil {
-		return err
-	}
-	return s.opts.Flight.Ended(tx, b.Approval, end)
-}
-
-// bindSession notes the CLI's own name of a conversation.
-func (s *Service) bindSession(tx *store.Tx, b *job.Job, r *provider.Result) error {
-	if r.Session == "" {
+	if !b.State.Over() || b.Approval == "" || len(b.Result) == 0 {
 		return nil
+	}
+	if err := json.Unmarshal(b.Result, &r); err != nil || r.Session == "" {
+		return err
 	}
 	rec, err := s.opts.Flight.Get(tx, flight.Operator, b.Approval)
 	if err != nil {

@@ -143,6 +143,14 @@ func jobTools() []Tool {
 	}
 	return []Tool{
 		typed("llm_job_status", "How far your job has got.", jobID+`,"afterProgressSeq":{"type":"integer"}}`, true, status),
+		typed("llm_job_list", "Your jobs, newest first.", `"properties":{"limit":{"type":"integer"},"before":{"type":"string"}}`, true,
+			func(s *Service, ctx context.Context, who Caller, in *struct {
+				Limit  int    `json:"limit"`
+				Before string `json:"before"`
+			}) (any, error) {
+				list, err := s.opts.Jobs.List(ctx, who.Principal, in.Before, min(max(in.Limit, 1), 500))
+				return map[string]any{"jobs": list}, jobError(err)
+			}),
 		typed("llm_job_watch", "The same, once there is something new or waitMs (30000 at most) is over.",
 			jobID+`,"afterProgressSeq":{"type":"integer"},"waitMs":{"type":"integer","maximum":30000}}`, true,
 			func(s *Service, ctx context.Context, who Caller, in *jobIn) (any, error) {
