@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -172,8 +173,12 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	if err != nil {
 		return err
 	}
+	var since time.Time
+	if p.session != nil {
+		since = p.session.BegunBy
+	}
 	p.launch, err = provider.Prepare(&provider.Input{
-		CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
+		Since: since, CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
 		Env: s.opts.Env, Extra: extra, Known: p.known, Template: template, Servers: servers, Hook: s.opts.Hook,
 	})
 	if err != nil {
