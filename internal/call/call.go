@@ -24,6 +24,14 @@ type Principal struct {
 	Path string `json:"path,omitzero"`
 }
 
+// Below is the path of a sub-agent of the one with the first path.
+func Below(path, name string) string {
+	if path == "" || name == "" {
+		return path + name
+	}
+	return path + "/" + name
+}
+
 // String writes the principal as agent/session/path.
 func (p Principal) String() string {
 	s := p.Agent + "/" + p.Session

@@ -42,7 +42,7 @@ func (d *daemon) openDispatch() {
 		Dir: d.opts.Place.Dispatch(), UserHome: home, Env: os.Getenv, Hook: d.vibeHook(), Awareness: d.awareness, Records: d.correlated, Log: d.log,
 		Ask: func(r dispatch.Run) inrun.Ask {
 			return d.asker(&dispatched{
-				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Call: r.Call.ID, Correlation: r.Call.Correlation, Dir: r.Dir, Held: r.Call.Held,
+				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Correlation: r.Call.Correlation, Dir: r.Dir,
 				Hold: func() func() { return d.jobs.Hold(r.JobID) },
 			})
 		},

@@ -20,12 +20,10 @@ type dispatched struct {
 	// what the owner took in, blocks, cooldowns and counts hold for it too; and
 	// when that session ends, nothing more of the run is let through.
 	Owner call.Principal
-	// Job, Call and Correlation are the job, the call that was let through when
-	// it was asked for, and the name that joins all of it.
-	Job, Call, Correlation string
-	Dir                    string
-	// Held says that the run cannot reach the gate's own files.
-	Held bool
+	// Job is the job that runs it, and Correlation the name that joins it with
+	// the request and all of its calls.
+	Job, Correlation string
+	Dir              string
 	// Hold stops the job's idle clock.
 	Hold func() (release func())
 }
@@ -33,15 +31,7 @@ type dispatched struct {
 // principal is who the calls of the run are made by.
 func (r *dispatched) principal(path string) call.Principal {
 	p := r.Owner
-	for _, part := range []string{r.CLI + ":" + r.Job, path} {
-		switch {
-		case part == "":
-		case p.Path == "":
-			p.Path = part
-		default:
-			p.Path += "/" + part
-		}
-	}
+	p.Path = call.Below(call.Below(p.Path, r.CLI+":"+r.Job), path)
 	return p
 }
 
@@ -49,7 +39,8 @@ func (r *dispatched) principal(path string) call.Principal {
 // lives.
 const askWait = 15 * time.Minute
 
-// asker decides the tool calls of a run: each is the call that the agent's hook
+// asker decides the tool calls of a run. It runs as the gate's own user, so that
+// none of it is held: each is the call that the agent's hook
 // would make, goes the way of every call, and its end is recorded when the
 // agent tells it.
 func (d *daemon) asker(r *dispatched) inrun.Ask {
@@ -60,7 +51,7 @@ func (d *daemon) asker(r *dispatched) inrun.Ask {
 		}
 		c := &call.Call{
 			Kind: call.External, Surface: "inrun:" + r.CLI, Principal: r.principal(t.Path), Operation: t.Name, Args: t.Args,
-			Dir: observe.RealDir(dir), HostID: t.ID, Held: r.Held, Parent: r.Call, Correlation: r.Correlation,
+			Dir: observe.RealDir(dir), HostID: t.ID, Parent: r.Job, Correlation: r.Correlation,
 		}
 		release := r.Hold()
 		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host"})

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -44,6 +45,7 @@ type plan struct {
 	policy  string
 	highest int
 	hash    call.Digest // of the policy
+	home    string // the CLI's own
 	temp    string
 	clone   string // a folder for a private clone, "" for none
 	// expiring warns that a provider's cache of the conversation runs out.
@@ -156,7 +158,7 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 		}
 	}
 	id := sha256.Sum256([]byte(who.Agent))
-	home := filepath.Join(s.opts.Dir, "homes", p.cli, hex.EncodeToString(id[:8]))
+	p.home = filepath.Join(s.opts.Dir, "homes", p.cli, hex.EncodeToString(id[:8]))
 	p.temp = filepath.Join(os.TempDir(), "gatehouse-"+p.jobID)
 	dir := p.dir
 	if t.Worktree {
@@ -171,14 +173,18 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	if err != nil {
 		return err
 	}
+	var since time.Time
+	if p.session != nil {
+		since = p.session.BegunBy
+	}
 	p.launch, err = provider.Prepare(&provider.Input{
-		CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: home, Temp: p.temp,
+		Since: since, CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
 		Env: s.opts.Env, Extra: extra, Known: p.known, Template: template, Servers: servers, Hook: s.opts.Hook,
 	})
 	if err != nil {
 		return err
 	}
-	s.logins(p, home)
+	s.logins(p)
 	return nil
 }
 
@@ -238,11 +244,11 @@ func (s *Service) servers() (map[string]string, error) {
 }
 
 // logins hands the user's logins on to the CLI's own home.
-func (s *Service) logins(p *plan, home string) {
+func (s *Service) logins(p *plan) {
 	for _, l := range provider.Logins(p.cli) {
 		data, err := os.ReadFile(filepath.Join(s.opts.UserHome, l[0]))
 		if err == nil && s.opts.UserHome != "" {
-			p.launch.Files[filepath.Join(home, l[1])] = string(data)
+			p.launch.Files[filepath.Join(p.home, l[1])] = string(data)
 		}
 	}
 }
@@ -293,6 +299,9 @@ func (p *plan) stableEnv() (out []string) {
 
 // write makes the folders and files of the launch, readable by nobody else.
 func (p *plan) write(ctx context.Context) error {
+	if err := os.MkdirAll(p.home, 0o700); err != nil {
+		return err
+	}
 	if err := os.Mkdir(p.temp, 0o700); err != nil {
 		return err
 	}

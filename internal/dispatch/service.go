@@ -225,9 +225,8 @@ func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gat
 func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.Record) (job.Job, error) {
 	spec := job.Spec{
 		ID: p.jobID, CLI: p.cli, CorrelationID: p.task.CorrelationID, Approval: rec.ID, Owner: c.Principal,
-		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir, Stdin: p.launch.Stdin,
+		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
 		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
-		Parse: func(out []byte) any { return p.launch.Parse(out) },
 		After: func() { p.clean(s.opts.Log) },
 	}
 	if spec.RequestKey = s.requestKey(p, c); spec.RequestKey != "" && !p.task.ForceRefresh {
@@ -239,9 +238,16 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	if err := p.write(ctx); err != nil {
 		return job.Job{}, err
 	}
+	var hold inrun.Drive
 	if p.launch.Channel != nil {
-		ask := s.opts.Ask(Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, Task: p.task})
-		spec.Drive = p.launch.Channel(onlyTools(p.task, ask))
+		hold = p.launch.Channel(onlyTools(p.task, s.opts.Ask(Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, Task: p.task})))
+	}
+	said := &raw{}
+	spec.Drive = said.drive(hold, p.launch.Stdin)
+	spec.Parse = func(out []byte) any {
+		r := p.launch.Parse(out)
+		r.Session = p.launch.Parse(said.bytes()).Session
+		return r
 	}
 	s.note(p.jobID, p)
 	b, err := s.opts.Jobs.Start(ctx, spec)
@@ -358,6 +364,9 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	if v.Created.IsZero() {
 		v.Created = now
+	}
+	if !v.Begun {
+		v.BegunBy = now
 	}
 	v.Begun, v.Provider, v.Used = true, r.Session, now
 	s.mu.Lock()

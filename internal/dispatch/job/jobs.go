@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -193,6 +194,18 @@ func (j *Jobs) all() []*live {
 		list = append(list, l)
 	}
 	return list
+}
+
+// Around returns the running job that a process belongs to, which is told by
+// the processes it was started by.
+func (j *Jobs) Around(chain []session.Process) (Job, bool) {
+	for _, l := range j.all() {
+		b := l.snapshot()
+		if !b.process.IsZero() && slices.ContainsFunc(chain, b.process.Is) {
+			return b, true
+		}
+	}
+	return Job{}, false
 }
 
 func (j *Jobs) find(id string) *live {

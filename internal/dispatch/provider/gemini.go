@@ -59,7 +59,7 @@ func geminiGated(b *builder) {
 	}
 	start := inrun.ACPStart{Host: "gemini", Prompt: t.Text(), Dir: b.Input.Dir}
 	if b.Known {
-		start.Session = b.Session
+		start.Session, start.Since = b.Session, b.Since
 	} else {
 		b.Session = ""
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
@@ -35,6 +36,8 @@ type Input struct {
 	// Known says that the request's session was begun by an earlier run, so
 	// that this one goes on with it.
 	Known bool
+	// Since is when that run had ended.
+	Since time.Time
 	// Servers are the MCP servers that the operator has defined, by name, as
 	// JSON.
 	Servers map[string]string
