@@ -38,7 +38,7 @@ func dispatchRoutes() []route {
 		jsonRoute("POST", "/v1/tools/{name}", agentHalf,
 			"Call a tool of dispatch: claude_request, llm_job_status, session_list, approval_list, review and the others that /mcp lists", (*Server).tool),
 		jsonRoute("POST", "/v1/operator/{name}", approverHalf,
-			"The tools about jobs and decisions, over those of every agent: llm_job_list, llm_job_status, llm_job_watch, llm_job_result, llm_job_cancel, llm_request_result, approval_list", (*Server).operatorTool),
+			"The tools about jobs and decisions, over those of every agent: llm_job_list, llm_job_status, llm_job_watch, llm_job_result, llm_job_cancel, llm_request_result, approval_list, dispatch_trace", (*Server).operatorTool),
 	}
 }
 
@@ -63,7 +63,7 @@ func (s *Server) tool(ctx context.Context, c *caller, req *http.Request, in *Too
 }
 
 // operatorTools are the tools that a person uses over every agent's jobs.
-var operatorTools = []string{"llm_job_list", "llm_job_status", "llm_job_watch", "llm_job_result", "llm_job_cancel", "llm_request_result", "approval_list"}
+var operatorTools = []string{"llm_job_list", "llm_job_status", "llm_job_watch", "llm_job_result", "llm_job_cancel", "llm_request_result", "approval_list", "dispatch_trace"}
 
 func (s *Server) operatorTool(ctx context.Context, _ *caller, req *http.Request, in *ToolRequest) (*ToolResponse, error) {
 	name := req.PathValue("name")

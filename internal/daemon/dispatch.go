@@ -39,7 +39,7 @@ func (d *daemon) openDispatch() {
 	home, _ := os.UserHomeDir() // without one the CLIs get no login
 	d.dispatch = dispatch.New(dispatch.Options{
 		Gate: d.gate, Policy: d.book.For, Jobs: d.jobs, Flight: d.flight, Store: d.store, Keys: d.keys,
-		Dir: d.opts.Place.Dispatch(), UserHome: home, Env: os.Getenv, Hook: d.vibeHook(), Awareness: d.awareness, Log: d.log,
+		Dir: d.opts.Place.Dispatch(), UserHome: home, Env: os.Getenv, Hook: d.vibeHook(), Awareness: d.awareness, Records: d.correlated, Log: d.log,
 		Ask: func(r dispatch.Run) inrun.Ask {
 			return d.asker(&dispatched{
 				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Correlation: r.Call.Correlation, Dir: r.Dir,

@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +13,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
@@ -128,4 +132,45 @@ func (d *daemon) tidyFlight(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// maxTraced bounds the records of one correlation id that are shown.
+const maxTraced = 500
+
+// correlated reads the log's records of an owner under a correlation id, oldest
+// first: those that carry it, and the others of the same calls.
+func (d *daemon) correlated(ctx context.Context, who call.Principal, correlation string) ([]dispatch.LogRecord, error) {
+	f := audit.Filter{Correlation: correlation}
+	if who.Agent != flight.Operator.Agent {
+		f.Principal = who.Agent
+	}
+	page, err := d.audit.List(ctx, f, "", maxTraced)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]*audit.Record{}
+	calls := map[string]bool{}
+	for _, r := range page.Records {
+		all[r.ID] = r
+		calls[r.CallID] = r.CallID != ""
+	}
+	for id, named := range calls {
+		if !named {
+			continue
+		}
+		page, err := d.audit.List(ctx, audit.Filter{CallID: id}, "", maxTraced)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Records {
+			all[r.ID] = r
+		}
+	}
+	var out []dispatch.LogRecord
+	for _, r := range all {
+		out = append(out, dispatch.LogRecord{ID: r.ID, Time: r.Time, Kind: r.Kind, Call: r.CallID, Agent: r.Principal, Surface: r.Surface,
+			Operation: r.Operation, Level: r.Level, Outcome: r.Outcome})
+	}
+	slices.SortFunc(out, func(a, b dispatch.LogRecord) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.ID, b.ID)) })
+	return out, nil
 }

@@ -51,6 +51,8 @@ type Options struct {
 	Hook string
 	// Awareness is what the policy says about caches.
 	Awareness func() flight.Awareness
+	// Records reads what the log has of an owner under a correlation id.
+	Records func(ctx context.Context, who call.Principal, correlation string) ([]LogRecord, error)
 	// Deadline is SyncDeadline if 0.
 	Deadline time.Duration
 	Log      *slog.Logger

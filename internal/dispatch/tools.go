@@ -49,7 +49,7 @@ func (s *Service) Use(ctx context.Context, who Caller, name string, args jsontex
 	return answer, !request || a.Success, nil
 }
 
-var allTools = slices.Concat(requestTools(), jobTools(), sessionTools(), otherTools())
+var allTools = slices.Concat(requestTools(), jobTools(), sessionTools(), otherTools(), []Tool{traceTool()})
 
 // typed makes a tool whose arguments are an In, strictly read.
 func typed[In any](name, about, schema string, readOnly bool, fn func(*Service, context.Context, Caller, *In) (any, error)) Tool {
@@ -285,6 +285,7 @@ type listIn struct {
 	Status   string    `json:"status"`
 	Policy   string    `json:"policy"`
 	Hash     string    `json:"promptSha256"`
+	Agent    string    `json:"principal"`
 	MinScore *int      `json:"minScore"`
 	MaxScore *int      `json:"maxScore"`
 	Since    time.Time `json:"since"`
@@ -295,7 +296,7 @@ type listIn struct {
 func otherTools() []Tool {
 	return []Tool{
 		typed("approval_list", "Decisions about your requests, newest first.",
-			`"properties":{"limit":{"type":"integer","minimum":1,"maximum":500},`+cliField+`,"status":{"enum":["approved","denied","asked"]},"policy":{"type":"string"},"promptSha256":{"type":"string"},"minScore":{"type":"integer"},"maxScore":{"type":"integer"},"since":{"type":"string"},"until":{"type":"string"},"cursor":{"type":"string"}}`,
+			`"properties":{"limit":{"type":"integer","minimum":1,"maximum":500},`+cliField+`,"status":{"enum":["approved","denied","asked"]},"policy":{"type":"string"},"promptSha256":{"type":"string"},"principal":{"type":"string"},"minScore":{"type":"integer"},"maxScore":{"type":"integer"},"since":{"type":"string"},"until":{"type":"string"},"cursor":{"type":"string"}}`,
 			true, func(s *Service, ctx context.Context, who Caller, in *listIn) (any, error) {
 				return s.approvals(ctx, who.Principal, in)
 			}),
@@ -325,7 +326,7 @@ func (s *Service) approvals(ctx context.Context, who call.Principal, in *listIn)
 	}
 	err = s.opts.Store.Read(ctx, func(tx *store.Tx) error {
 		page, err = s.opts.Flight.List(tx, who, flight.Filter{
-			CLI: in.CLI, Status: in.Status, Policy: in.Policy, Hash: in.Hash, MinScore: in.MinScore, MaxScore: in.MaxScore, From: in.Since, Until: in.Until,
+			CLI: in.CLI, Status: in.Status, Policy: in.Policy, Hash: in.Hash, Principal: in.Agent, MinScore: in.MinScore, MaxScore: in.MaxScore, From: in.Since, Until: in.Until,
 		}, in.Cursor, in.Limit)
 		return err
 	})
