@@ -46,7 +46,7 @@ confined, and recorded in a log that proves what happened.`,
 		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newInstall(a), newUninstall(a), newDemo(a), newDoctor(a), newVersion(a),
 		newCheck(a), newPolicy(a), newElement(a), newManifest(a),
 		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newUses(a), newRestore(a), newKill(a), newDanger(a), newExecutions(a),
-		newMCP(a), newUpstream(a), newAudit(a), newApprover(a), newAgent(a), newMan(),
+		newAsk(a), newJobs(a), newReview(a), newTrace(a), newMCP(a), newUpstream(a), newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
 	root.InitDefaultCompletionCmd()
 	root.SetHelpCommand(newHelp())

@@ -34,7 +34,7 @@ func (d *daemon) openTools() error {
 		return err
 	}
 	about.Params = native.Params
-	d.tools = &aql.Tools{Gate: d.gate, Native: native, Begin: d.keeper.Begin, Log: d.log}
+	d.tools = &aql.Tools{Gate: d.gate, Native: native, Begin: d.keeper.Begin, More: d.dispatchTools(), Log: d.log}
 	return nil
 }
 

@@ -50,6 +50,9 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 			x.score(risk.Of(x.needEffects()), "args")
 		}
 	}
+	if c.Kind == call.Dispatch {
+		x.dispatch()
+	}
 	x.taint()
 	if w != nil {
 		x.unsaved()

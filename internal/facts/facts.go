@@ -2,6 +2,7 @@ package facts
 
 import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
@@ -107,6 +108,11 @@ type Facts struct {
 	World call.Digest
 	// Observed lists what the world digest covers, in words.
 	Observed []call.Evidence
+	// Task is the request of a dispatch call, nil if it is none; TaskProblem
+	// says why. Score is its risk.
+	Task        *call.Task
+	TaskProblem string
+	Score       risk.DispatchScore
 	// Words is one line that says what the call does.
 	Words string
 }
