@@ -161,6 +161,9 @@ type Answer struct {
 	// Lasting says that the same call would be let through again without a
 	// person: by policy, or for the rest of the session.
 	Lasting bool `json:"lasting,omitzero"`
+	// Counted says that how the call ends decides about later ones, so that
+	// its end must be told before anyone hears of it.
+	Counted bool `json:"-"`
 	// HostAsks says that the host is to ask; the call is open, so that its end
 	// can be told.
 	HostAsks bool `json:"host_asks,omitzero"`
