@@ -46,10 +46,14 @@ func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, e
 	if err != nil {
 		return nil, err
 	}
-	return &call.Call{
+	c := &call.Call{
 		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
 		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent, Rewrites: in.Rewrites,
-	}, nil
+	}
+	if len(in.Needs) > 0 {
+		c.Tool = &call.Claims{Needs: in.Needs}
+	}
+	return c, nil
 }
 
 // kindOf reads the kind, or takes it from the operation's name.

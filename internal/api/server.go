@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
@@ -77,6 +79,9 @@ type Options struct {
 	// Seen returns the host's ids of the calls that came in by a hook in a
 	// session of an agent.
 	Seen func(ctx context.Context, agent, session string) (map[string]bool, error)
+	// Tools calls a tool of dispatch; nil where there is none. Its errors may be
+	// shown.
+	Tools func(ctx context.Context, who *ToolCaller, name string, args jsontext.Value) (jsontext.Value, error)
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
 	Log   *slog.Logger

@@ -27,6 +27,9 @@ type CallRequest struct {
 	ElementType string `json:"element_type,omitzero"`
 	// Args are the arguments, a JSON object.
 	Args jsontext.Value `json:"args,omitzero"`
+	// Needs are capabilities with their scopes, such as fs.write:./out/**, that
+	// the tool says the call needs. They add to what the gate finds out.
+	Needs []string `json:"needs,omitzero"`
 	// Dir is the working directory of the effect.
 	Dir string `json:"dir,omitzero"`
 	// Session is the session the call belongs to; left out, it is the one of

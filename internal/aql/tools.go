@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,11 +52,20 @@ type Tools struct {
 	Begin func(batch string) *activation.Trail
 	// Wait is how long a call is held for a person who can be reached.
 	Wait time.Duration
+	// More are tools of other parts of the gate; nil for none.
+	More More
 	Log  *slog.Logger
 
 	// turn is held by such a batch while it runs, so that nothing comes between
 	// what it does and what it may have to take back.
 	turn sync.RWMutex
+}
+
+// More are tools beside those over operations. They take their calls through
+// the gate themselves.
+type More interface {
+	List() []Tool
+	Call(ctx context.Context, who Caller, name string, args jsontext.Value) Result
 }
 
 // single is the name of the one tool of the single-endpoint mode; in the other
@@ -64,6 +74,14 @@ const single = "mcp_aql"
 
 // List returns the tools: one per endpoint, or the one that takes them all.
 func (t *Tools) List(oneEndpoint bool) []Tool {
+	tools := operationTools(oneEndpoint)
+	if t.More != nil {
+		tools = append(tools, t.More.List()...)
+	}
+	return tools
+}
+
+func operationTools(oneEndpoint bool) []Tool {
 	if oneEndpoint {
 		return []Tool{{
 			Name: single, InputSchema: jsontext.Value(inputSchema), Destructive: true,
@@ -138,6 +156,9 @@ type batchInput struct {
 // is in the result, for the model to read.
 func (t *Tools) Call(ctx context.Context, who Caller, tool string, args jsontext.Value) Result {
 	e, ok := endpoint(tool)
+	if !ok && t.More != nil && slices.ContainsFunc(t.More.List(), func(m Tool) bool { return m.Name == tool }) {
+		return t.More.Call(ctx, who, tool, args)
+	}
 	if !ok {
 		return failed(unknown("tool", tool, nil))
 	}

@@ -33,6 +33,8 @@ type State interface {
 	Request(ctx context.Context, id string) (RequestState, error)
 	// Budget reads a principal's own budget.
 	Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error)
+	// Uses reads how an agent used declared tools in a workspace.
+	Uses(ctx context.Context, c *call.Call, workspace string) (*policy.Uses, error)
 	// Opener returns whose an open call is, and whether it has shown what holds
 	// its effect.
 	Opener(ctx context.Context, callID string) (p call.Principal, shown bool, err error)
@@ -40,9 +42,8 @@ type State interface {
 
 // Standing is where a principal stands.
 type Standing struct {
-	Elements   *element.Set
-	Switches   policy.Switches
-	Violations []policy.Violation
+	Elements *element.Set
+	Switches policy.Switches
 	// Taint is what the principal, or anyone in the workspace, took in. A
 	// transaction reads it by itself, and only for calls that it matters to.
 	Taint call.Taint
@@ -83,6 +84,13 @@ type Tx interface {
 	Withdraw(requestID string) error
 	// Open notes that a call has started, and what its effect must show.
 	Open(c *call.Call, requires []call.Guarantee) error
+	// Uses reads how an agent used declared tools in a workspace, and keeps
+	// others from using them there until the transaction ends.
+	Uses(c *call.Call, workspace string) (*policy.Uses, error)
+	// Use notes that a call that was opened uses declared tools, Refuse that
+	// one which was denied would have.
+	Use(c *call.Call, workspace string, tools []string) error
+	Refuse(c *call.Call, workspace string, tools []string) error
 	// Show notes that the effect of an open call has shown what it must. It
 	// can be told once, and returns what was noted when the call was opened.
 	Show(callID string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error)

@@ -28,6 +28,8 @@ type trial struct {
 	edited *RequestState // the request of the call that a person made of this one
 	// drawn is the budget that the call drew from.
 	drawn string
+	// asked is what the caller itself asks for.
+	asked []policy.Violation
 	// notKept is what no restore point would hold of what the call changes.
 	notKept []string
 }
@@ -147,6 +149,9 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 	if err := tx.Open(t.sub.Call, t.answer.Requires); err != nil {
 		return err
 	}
+	if err := t.used(tx); err != nil {
+		return err
+	}
 	if taint := t.in.Facts.Taint &^ t.in.Taint; taint != 0 {
 		if err := tx.Taint(t.sub.Call, t.in.Facts.Workspace, taint); err != nil {
 			return err
@@ -161,6 +166,9 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 // deny refuses the call, on record.
 func (t *trial) deny(tx Tx, reason string) error {
 	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
+	if err := t.refused(tx); err != nil {
+		return err
+	}
 	e := t.event(nil)
 	e.Verdict.Reason, e.Verdict.Violation = reason, violation(&t.decision)
 	return tx.Append(e)

@@ -71,7 +71,7 @@ func Offers(c *call.Call, d *call.Decision, terms call.Terms) []Offer {
 // session, and neither can one that runs a program which may run others.
 func neededBy(votes []call.Vote, widen func(call.Need) string) (needs []call.Need, ok bool) {
 	for _, v := range votes {
-		if v.Need == nil || v.Need.Scope == "" || v.Need.Capability == call.ProcExec && !confined(v.Need.Scope) {
+		if v.Need == nil || v.Need.Scope == "" || v.Need.Capability == call.ProcExec && v.Need.Scope != call.Confined {
 			return nil, false
 		}
 		n := call.Need{Capability: v.Need.Capability, Scope: widen(*v.Need), Inside: v.Need.Inside, Root: v.Need.Root}
@@ -80,12 +80,6 @@ func neededBy(votes []call.Vote, widen func(call.Need) string) (needs []call.Nee
 		}
 	}
 	return needs, true
-}
-
-// confined says whether a scope is that of code which runs in the gate's
-// sandbox: of all of it, or of the programs named after it.
-func confined(scope string) bool {
-	return scope == call.Confined || strings.HasPrefix(scope, call.Confined+": ")
 }
 
 // placeDepth is how deep below the workspace the place of a file is: a part of

@@ -80,7 +80,7 @@ func allNeeds() []need {
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{
 			name: "Node.js", why: "the MCP conformance suite, and the agents' CLIs",
-			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance", "test/agents"},
+			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance", "test/agents", "test/dispatch"},
 		},
 		// Each by itself: one that is not to be had must not keep the others away.
 		agentCLI("Claude Code", "CLAUDE", "@anthropic-ai/claude-code@2.1.197"),
@@ -107,7 +107,7 @@ func allNeeds() []need {
 func agentCLI(name, variable, pkg string) need {
 	return need{
 		name: name, why: "that the gate stands in front of the real agent",
-		npm: []string{pkg}, env: "GATEHOUSE_CLI_" + variable, users: []string{"test/agents"},
+		npm: []string{pkg}, env: "GATEHOUSE_CLI_" + variable, users: []string{"test/agents", "test/dispatch"},
 	}
 }
 
