@@ -28,11 +28,14 @@ type Manifest struct {
 	// Subject names the program.
 	Subject string `json:"subject"`
 	// EnforcePolicies is the switch of the argument gate.
-	EnforcePolicies bool            `json:"enforcePolicies"`
-	Agents          []declare.Agent `json:"agents,omitzero"`
-	Tools           []Tool          `json:"tools"`
-	Servers         []Server        `json:"mcpServers,omitzero"`
-	Signature       *Signature      `json:"signature,omitzero"`
+	EnforcePolicies bool `json:"enforcePolicies"`
+	// Isolation is what the agents run in, as whoever accepted the manifest
+	// states: none, container or vm.
+	Isolation string          `json:"isolation,omitzero"`
+	Agents    []declare.Agent `json:"agents,omitzero"`
+	Tools     []Tool          `json:"tools"`
+	Servers   []Server        `json:"mcpServers,omitzero"`
+	Signature *Signature      `json:"signature,omitzero"`
 }
 
 // Tool is a declared tool with what was derived from it.
@@ -68,7 +71,7 @@ func New(subject string, set *declare.Set, servers ...Server) (*Manifest, error)
 	if err := set.Check(); err != nil {
 		return nil, err
 	}
-	m := &Manifest{Version: Version, Subject: subject, EnforcePolicies: !set.Inert, Agents: slices.Clone(set.Agents), Servers: slices.Clone(servers)}
+	m := &Manifest{Version: Version, Subject: subject, EnforcePolicies: !set.Inert, Isolation: set.Isolation, Agents: slices.Clone(set.Agents), Servers: slices.Clone(servers)}
 	for _, t := range set.Tools {
 		entry := Tool{Tool: t}
 		if len(t.Schema) > 0 {

@@ -53,6 +53,11 @@ func Verify(baseline, current *Manifest) []Finding {
 	if baseline.EnforcePolicies && !current.EnforcePolicies {
 		c.add("enforcement.disabled", Critical, "manifest", "the argument gate is switched off")
 	}
+	// A statement that was not there before, or another one, is what a profile
+	// for isolated agents takes effect by. Only taking it back is narrower.
+	if current.Isolation != baseline.Isolation && current.Isolation != "" && current.Isolation != "none" {
+		c.add("isolation.changed", High, "manifest", "agents are said to run in %s, which was %q before", current.Isolation, baseline.Isolation)
+	}
 	each(baseline.Tools, current.Tools, func(t *Tool) string { return t.Name }, c.toolAdded,
 		func(t *Tool) { c.add("tool.removed", Info, "tools/"+t.Name, "the tool is gone") }, c.tool)
 	each(baseline.Agents, current.Agents, func(a *declare.Agent) string { return a.Name },
