@@ -51,10 +51,14 @@ func (x *extractor) command(strs []String) {
 		}
 		x.guardCommand(c, where)
 	}
-	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
-		x.effect(c, e, call.Evidence{Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: span(text, e.Span)})
-		return true
-	})
+	for i := range a.Commands {
+		c, had := &a.Commands[i], len(f.Needs)
+		for j := range c.Effects {
+			e := &c.Effects[j]
+			x.effect(c, e, call.Evidence{Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: span(text, e.Span)})
+		}
+		x.ran = append(x.ran, ran{command: c, from: had, to: len(f.Needs)})
+	}
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
 }
@@ -133,10 +137,13 @@ func commandText(strs []String) (text, where string, ok bool) {
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = "'" + strings.ReplaceAll(w.Text, "'", `'\''`) + "'"
+		quoted[i] = quote(w.Text)
 	}
 	return strings.Join(quoted, " "), words[0].Where, true
 }
+
+// quote writes a word so that a shell reads just that.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {

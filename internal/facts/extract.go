@@ -22,6 +22,8 @@ type extractor struct {
 	// untrusted says that the tool is one that nobody knows.
 	untrusted bool
 	loss      loss
+	// ran are the simple commands of the call, each with what it needs.
+	ran []ran
 }
 
 // Extract describes a normalised call. A nil world judges the words alone.
@@ -41,10 +43,15 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	x.mentions(strs)
 	if c.Kind == call.External {
 		x.external(strs)
+		x.claims()
+		x.holdDeclared()
 		x.implied(strs)
 		if x.operation() != call.OpShell {
 			x.score(risk.Of(x.needEffects()), "args")
 		}
+	}
+	if c.Kind == call.Dispatch {
+		x.dispatch()
 	}
 	x.taint()
 	if w != nil {

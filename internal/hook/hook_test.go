@@ -51,11 +51,11 @@ func (s *script) Finish(_ context.Context, id string, p call.Principal, outcome 
 	return nil
 }
 
-func (s *script) Bind(_ context.Context, b hook.Binding) (string, error) {
+func (s *script) Bind(_ context.Context, b hook.Binding) (hook.Bound, error) {
 	if s.bind != nil {
-		return "", s.bind
+		return hook.Bound{}, s.bind
 	}
-	return "s_" + b.Ref, nil
+	return hook.Bound{Principal: call.Principal{Agent: b.Agent, Session: "s_" + b.Ref}}, nil
 }
 
 func (s *script) Block(_ context.Context, id, why string) error {

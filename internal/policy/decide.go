@@ -34,6 +34,9 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
+	// Paused says which execution of the agent waits for a person, and why, ""
+	// when none does.
+	Paused string
 	// Plan says that the session was set to read only, as a host's mode does.
 	Plan bool
 }

@@ -19,6 +19,9 @@ func TestDefault(t *testing.T) {
 		RequestLife: 15 * time.Minute, GrantLife: 2 * time.Minute, SessionGrantLife: 12 * time.Hour, TaintLife: 12 * time.Hour,
 		RestorePointMiB: 64, RestoreTotalMiB: 1024, RestorePoints: 500, RestoreAge: 14 * 24 * time.Hour,
 		Strictness: "standard", RiskTolerance: "moderate", MaxSteps: 10,
+		Dispatch: policy.DispatchSettings{
+			Profile: "hardened", Policy: "balanced", Over: "deny", CLIEffects: "gated", MaxRunning: 32, MaxRunningPerCLI: 16, MaxQueued: 128,
+		},
 		Capabilities: map[call.Capability]policy.CapabilityDef{},
 	}
 	s := policy.Default()
