@@ -113,6 +113,11 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"limits.request_life":          set.RequestLife.String(),
 		"limits.grant_life":            set.GrantLife.String(),
 		"limits.session_grant_life":    set.SessionGrantLife.String(),
+		"limits.taint_life":            set.TaintLife.String(),
+		"limits.restore_point_mib":     fmt.Sprint(set.RestorePointMiB),
+		"limits.restore_total_mib":     fmt.Sprint(set.RestoreTotalMiB),
+		"limits.restore_points":        fmt.Sprint(set.RestorePoints),
+		"limits.restore_age":           set.RestoreAge.String(),
 	}
 	for name, ask := range set.HostAsk {
 		values["hosts."+name] = fmt.Sprintf("host_ask %t", ask)

@@ -8,9 +8,6 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
-// TaintLife is how long a taint lasts if no person ends it.
-const TaintLife = 12 * time.Hour
-
 // Tainted is a taint as it is kept.
 type Tainted struct {
 	Agent     string    `json:"agent"`
@@ -21,17 +18,19 @@ type Tainted struct {
 	Until     time.Time `json:"until"`
 }
 
-// Taint notes what a call that was let through takes in. A new session, a
-// sub-agent or another agent in the same workspace does not wash it off.
-func (g *Registry) Taint(tx *store.Tx, agent, workspace string, t call.Taint, callID string) error {
+// Taint notes what a call that was let through takes in, which counts for as
+// long as the policy says if no person ends it. A new session, a sub-agent or
+// another agent in the same workspace does not wash it off, and a shorter life
+// does not cut one short that is there.
+func (g *Registry) Taint(tx *store.Tx, agent, workspace string, t call.Taint, callID string, life time.Duration) error {
 	now, err := tx.Now()
 	if err != nil {
 		return err
 	}
 	for _, kind := range t.Names() {
 		_, err := tx.Exec(`INSERT INTO taint (agent, workspace, kind, call, since, until) VALUES ($1, $2, $3, $4, $5, $6)
-			ON CONFLICT (agent, workspace, kind) DO UPDATE SET call = excluded.call, until = excluded.until`,
-			AgentID(agent), workspace, kind, callID, keyring.Micros(now), keyring.Micros(now.Add(TaintLife)))
+			ON CONFLICT (agent, workspace, kind) DO UPDATE SET call = excluded.call, until = CASE WHEN excluded.until > taint.until THEN excluded.until ELSE taint.until END`,
+			AgentID(agent), workspace, kind, callID, keyring.Micros(now), keyring.Micros(now.Add(life)))
 		if err != nil {
 			return err
 		}
