@@ -106,7 +106,7 @@ func readVersion(tx *store.Tx) (now standingSeen, err error) {
 	}
 	// A statement of its own: the next one must see what was committed while
 	// this one waited for the lock.
-	err = tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	err = tx.Settled(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
 	if err == nil {
 		tx.Share(versionKey{}, now)
 	}
