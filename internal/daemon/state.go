@@ -300,7 +300,7 @@ type (
 	}
 )
 
-func slotOf(id string) openSlot { return openSlot(crc32.ChecksumIEEE([]byte(id)) % 4096) }
+func slotOf(id string) openSlot { return openSlot(crc32.ChecksumIEEE([]byte(id)) % (1 << 16)) }
 
 // effect is kept of calls whose start is shown; hashing all of them would be
 // for nothing.

@@ -9,33 +9,34 @@ import (
 	"path/filepath"
 )
 
-// light makes a group durable in the journal. errHeavy says that it needs a transaction, and that nothing of it was
-// done; what was written to the journal all the same is passed over when that transaction is committed.
-func (w *writer) light(jobs []*job) error {
+// light makes jobs durable in the journal and answers them. It returns those that need a transaction, of which nothing
+// is done; what was written to the journal all the same is passed over when that transaction is committed.
+func (w *writer) light(jobs []*job) (heavy []*job) {
 	if w.journal == nil || w.journal.failed || w.session == nil {
-		return errHeavy
-	}
-	for _, j := range jobs {
-		if !j.light {
-			return errHeavy
-		}
+		return jobs
 	}
 	ctx, cancel := w.store.dialect.groupContext()
 	defer cancel()
 	g := newGroup(w, ctx)
 	g.light = true
+	var done []*job
 	for _, j := range jobs {
-		if err := g.run(j); err != nil {
-			return err
+		if !j.light || g.run(j) != nil {
+			heavy = append(heavy, j)
+			continue
 		}
+		done = append(done, j)
 	}
-	if len(g.changes) > 0 {
-		if err := w.enter(g.changes); err != nil {
-			return err
-		}
+	if len(g.changes) > 0 && w.enter(g.changes) != nil {
+		return jobs
 	}
-	g.done()
-	return nil
+	if len(done) > 0 {
+		g.done()
+	}
+	for _, j := range done {
+		j.tell(j.err)
+	}
+	return heavy
 }
 
 // enter writes the journal. One that failed is not used again before all of it is in the database: what became of its

@@ -143,7 +143,7 @@ func (s *Store) Close() error {
 	s.joined.Wait()
 	s.hub.close()
 	s.writer.turn.Lock() // it is not given back
-	return errors.Join(s.writer.close(), s.readers.close(), s.closeDBs())
+	return errors.Join(s.writer.close(), s.readers.close(), s.closeDBs(), s.writer.index.close())
 }
 
 func (s *Store) closeDBs() error {

@@ -116,10 +116,11 @@ type writer struct {
 	turn    sync.Mutex
 	session *session    // nil until needed, and after a failure
 	memory  map[any]any // what committed functions remembered
-	journal *journal    // nil where there is none, and after a failure
-	seq     int64       // of the last entry of the journal
-	settled int64       // of the last one that is in the database
-	waiting []entry     // those in between
+	index   index
+	journal *journal // nil where there is none, and after a failure
+	seq     int64    // of the last entry of the journal
+	settled int64    // of the last one that is in the database
+	waiting []entry  // those in between
 	rows    atomic.Int64
 }
 
@@ -199,10 +200,10 @@ func (w *writer) serve(jobs []*job) {
 	if w.store.opts.Twice {
 		w.rehearse(jobs)
 	}
-	err := w.light(jobs)
-	if errors.Is(err, errHeavy) {
-		err = w.attempt(jobs, false)
+	if jobs = w.light(jobs); len(jobs) == 0 {
+		return
 	}
+	err := w.attempt(jobs, false)
 	if errors.Is(err, errSpoilt) {
 		err = w.attempt(jobs, true)
 	}
@@ -328,6 +329,7 @@ func (w *writer) abandon() {
 }
 
 func (w *writer) discard() {
+	w.index.lost = true
 	w.session.discard()
 	w.session = nil
 }
