@@ -51,16 +51,15 @@ const batch = 16
 // NewTable names a table and its columns, the key first.
 func NewTable(name string, columns ...string) *Table {
 	t := &Table{name: name, columns: strings.Join(columns, ", "), width: len(columns)}
-	rows := make([]string, batch)
-	for i := range rows {
-		marks := make([]string, len(columns))
-		for k := range marks {
-			marks[k] = fmt.Sprintf("$%d", i*len(columns)+k+1)
-		}
-		rows[i] = "(" + strings.Join(marks, ", ") + ")"
+	marks := make([]string, len(columns))
+	for i := range marks {
+		marks[i] = fmt.Sprintf("$%d", i+1)
 	}
 	insert := "INSERT INTO " + name + " (" + t.columns + ") VALUES "
-	t.one, t.many = insert+rows[0], insert+strings.Join(rows, ", ")
+	t.one = insert + "(" + strings.Join(marks, ", ") + ")"
+	// Only SQLite gets many at a time, and finds a parameter that has a name by looking through all of them.
+	row := "(?" + strings.Repeat(", ?", len(columns)-1) + ")"
+	t.many = insert + row + strings.Repeat(", "+row, batch-1)
 	t.drop = "DELETE FROM " + name + " WHERE " + columns[0] + " = $1"
 	return t
 }
