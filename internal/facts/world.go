@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
@@ -44,10 +46,16 @@ type Options struct {
 	Own Own
 	// Tools says which operation a tool is that the gate would not know.
 	Tools map[string]string
+	// Declared is what tools say about themselves; nil if none does.
+	Declared *argument.Set
 	// Implied says which paths, fields and tools imply further capabilities.
 	Implied []Implied
 	// Knowledge is what is known about programs; nil is what is built in.
 	Knowledge *knowledge.Base
+	// ScoreProfile and Weights say how a request to an agent CLI is scored;
+	// nothing is the strictest profile and the points of the table.
+	ScoreProfile string
+	Weights      *risk.Weights
 }
 
 // Own is where the gate lives.
@@ -61,9 +69,9 @@ type Own struct {
 	Listeners []string
 	// PID is the gate's own process.
 	PID int
-	// ProjectPolicy is the name of projects' policy files, which no agent
+	// ProjectFiles are the names of projects' policy files, which no agent
 	// writes, wherever they lie.
-	ProjectPolicy string
+	ProjectFiles []string
 }
 
 // Implied is a capability that follows from what a call touches.

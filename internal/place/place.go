@@ -85,6 +85,13 @@ func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
 // Knowledge is the directory of the user's own files about programs.
 func (p Place) Knowledge() string { return filepath.Join(p.Home, "knowledge") }
 
+// Dispatch is where the gate keeps what agent CLIs that it starts need: their
+// homes, the operator's files for them, private clones.
+func (p Place) Dispatch() string { return filepath.Join(p.Home, "dispatch") }
+
+// Jobs is where the output of dispatched agents is kept.
+func (p Place) Jobs() string { return filepath.Join(p.Home, "jobs") }
+
 // AgentSettings are the files and folders in which agents' hooks are written,
 // relative to a home, a project or /etc. Package connect writes them, and no
 // agent may.
@@ -98,8 +105,15 @@ var AgentSettings = []string{
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 
-// ProjectPolicy is the name of a project's policy file, in its root.
-const ProjectPolicy = ".gatehouse.toml"
+// ProjectPolicy is the name of a project's policy file, and ProjectTools that
+// of its declarations of tools, in its root.
+const (
+	ProjectPolicy = ".gatehouse.toml"
+	ProjectTools  = ".gatehouse.tools.yaml"
+)
+
+// Tools is the file of declarations of tools that lies beside a policy file.
+func Tools(policy string) string { return filepath.Join(filepath.Dir(policy), "tools.yaml") }
 
 // Changes is where runs of this user leave what they changed, until a person
 // takes it over. It is the user's own, whoever the gate runs as.
