@@ -109,6 +109,7 @@ func TestJournalFails(t *testing.T) {
 	d := &storetest.Driver{}
 	home := shortDir(t)
 	runDaemon(t, daemon.Options{Place: place.Place{Home: home}, WrapDriver: d.Wrap})
+	t.Cleanup(func() { d.Before(nil) })
 	c := client.Unix(place.Place{Home: home}.Socket(), "")
 	submit := func() *api.CallResponse {
 		t.Helper()
