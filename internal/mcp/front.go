@@ -82,6 +82,7 @@ type Front struct {
 	running  sync.WaitGroup // what serves
 	ended    chan gate.Ended
 	tasks    map[string]*task
+	owners   owners // of upstreams' tasks
 }
 
 // sharedKey is an agent's conversation with an upstream.
