@@ -44,14 +44,16 @@ var order = [][]string{
 	{"internal/audit"},
 	{"internal/session"},
 	{"internal/approval"},
-	{"internal/autonomy", "internal/upstream"},
+	{"internal/autonomy", "internal/upstream", "internal/dispatch/flight"},
 
 	// Effects: what looks at the machine or runs something on it.
 	{"internal/launch", "sandbox/egress", "internal/gitobj"},
 	{"sandbox"},
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe", "internal/library", "internal/restore"},
-	{"internal/activation"}, // what is in force, against what is on disk
+	{"internal/activation"},                     // what is in force, against what is on disk
+	{"internal/dispatch/job", "internal/inrun"}, // processes that outlive the call that asked for them; what is said to them while they run
+	{"internal/dispatch/provider"},              // how each CLI is started and read
 	{"internal/aql", "internal/dispatch"},
 
 	// What people do, beside what agents do: one transaction per act.
@@ -63,7 +65,7 @@ var order = [][]string{
 	{"internal/mcp/link"},
 
 	// Surfaces: where calls and people come in.
-	{"internal/api", "internal/hook", "internal/inrun", "internal/mcp"},
+	{"internal/api", "internal/hook", "internal/mcp"},
 	{"internal/console"},
 
 	// The wiring. It alone may know everything.

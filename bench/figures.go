@@ -51,6 +51,16 @@ var figures = []figure{
 		value: metric{"BenchmarkGrowth/*", "2n/n"}, none: true,
 	},
 	{
+		name: "dispatch score: classic on 100 kB against 1 kB, the worst kind", pkg: "internal/risk",
+		value: metric{"BenchmarkDispatchGrowth/classic/*", "ms-100kB"}, ratio: metric{"BenchmarkDispatchGrowth/classic/*", "100kB/1kB"},
+		bar: 120,
+	},
+	{
+		name: "dispatch score: hardened, the same without the analyser's time", pkg: "internal/risk",
+		value: metric{"BenchmarkDispatchGrowth/hardened/*", "ms-100kB"}, ratio: metric{"BenchmarkDispatchGrowth/hardened/*", "100kB/1kB"},
+		bar: 120,
+	},
+	{
 		name: "content: twice the text, the worst kind", pkg: "internal/content",
 		value: metric{"BenchmarkScan/*", "time(2n)/time(n)"}, bar: 2.2,
 	},
@@ -176,6 +186,11 @@ var figures = []figure{
 	{
 		name: "sandbox: bytes through the proxy against direct", pkg: "sandbox",
 		value: metric{"BenchmarkEgress", "bare-MiB/s"}, ratio: metric{"BenchmarkEgress", "bare-proxy/direct"},
+		bar: 0.7, atLeast: true,
+	},
+	{
+		name: "sandbox: TLS through the proxy against direct", pkg: "sandbox",
+		value: metric{"BenchmarkEgress", "tls-MiB/s"}, ratio: metric{"BenchmarkEgress", "tls-proxy/direct"},
 		bar: 0.7, atLeast: true,
 	},
 }

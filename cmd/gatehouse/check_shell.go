@@ -66,6 +66,9 @@ func (s *shellCheck) run(cmd *cobra.Command, words []string, lines bool) error {
 	} else {
 		fmt.Fprintf(out(cmd), "class %s, risk %d\n", f.Class, f.Risk)
 		err = printDecision(out(cmd), words[0], got)
+		if s.cwd == "" && d.Level != call.AutoApprove {
+			fmt.Fprintln(cmd.ErrOrStderr(), "Only the words were judged; --cwd DIR has paths, links and programs looked at as well.")
+		}
 	}
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 
 // routes is the whole API. What is not said about a half is the approver's.
 func routes() []route {
-	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), restoreRoutes(), upstreamRoutes())
+	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), restoreRoutes(), layerRoutes(), upstreamRoutes(), dispatchRoutes())
 }
 
 func coreRoutes() []route {
@@ -25,7 +25,7 @@ func coreRoutes() []route {
 
 		// The agent half.
 		jsonRoute("POST", "/v1/decide", agentHalf, "What a call would be decided to; nothing is recorded and nothing runs", (*Server).decide),
-		as[CallResponse](jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once", (*Server).submit)),
+		as[CallResponse](jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once; one of the gate's own operations is performed by the gate", (*Server).submit)),
 		jsonRoute("POST", "/v1/calls/{id}/receipt", agentHalf, "Show what holds a run that is about to start; it starts only if this succeeds", (*Server).receipt),
 		jsonRoute("POST", "/v1/calls/{id}/outcome", agentHalf, "Report how an allowed call ended", (*Server).outcome),
 		jsonRoute("GET", "/v1/requests/{id}", agentHalf, "How far the caller's own request has got", (*Server).requestStatus),

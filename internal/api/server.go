@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
@@ -47,8 +49,10 @@ type SessionAsk struct {
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
-	Policy    string // of a new session, "" for none
-	Surface   string
+	// Apart says that the caller's own session is the one in this workspace.
+	Apart   bool
+	Policy  string // of a new session, "" for none
+	Surface string
 }
 
 // Options is what a server is made of.
@@ -56,6 +60,8 @@ type Options struct {
 	Gate  *gate.Gate
 	Desk  *admin.Desk
 	Doors Doors
+	// Operations performs the gate's own operations.
+	Operations Operations
 	// Health reports how the gate is.
 	Health func(context.Context) Health
 	// Process notes a caller's process, so that it ends when its agent is
@@ -73,9 +79,22 @@ type Options struct {
 	// Seen returns the host's ids of the calls that came in by a hook in a
 	// session of an agent.
 	Seen func(ctx context.Context, agent, session string) (map[string]bool, error)
+	// Tools calls a tool of dispatch; nil where there is none. Its errors may be
+	// shown.
+	Tools func(ctx context.Context, who *ToolCaller, name string, args jsontext.Value) (jsontext.Value, error)
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
 	Log   *slog.Logger
+}
+
+// Operations performs the gate's own operations: only the gate can, so a call
+// of one that is let through is performed before it is answered.
+type Operations interface {
+	// Check refuses a call that could not be performed.
+	Check(c *call.Call) error
+	// Do takes a call through the gate and performs it if it is let through.
+	// The error is the operation's own.
+	Do(ctx context.Context, sub gate.Submission) (ans *gate.Answer, out any, err error)
 }
 
 // Server serves the API.

@@ -96,6 +96,12 @@ type CallResponse struct {
 	// Run is the command line of gatehouse to run in place of the call's own
 	// command, for a caller that said rewrites.
 	Run []string `json:"run,omitzero"`
+	// Outcome is how a call of one of the gate's own operations ended: the gate
+	// performed it, and there is no outcome to report. Result is what it
+	// answered, Error why it failed.
+	Outcome gate.Outcome   `json:"outcome,omitzero"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   string         `json:"error,omitzero"`
 	// Lasting says that the same call would be let through again without a
 	// person: by policy, or for the rest of the session.
 	Lasting bool `json:"lasting,omitzero"`

@@ -24,6 +24,14 @@ type Principal struct {
 	Path string `json:"path,omitzero"`
 }
 
+// Below is the path of a sub-agent of the one with the first path.
+func Below(path, name string) string {
+	if path == "" || name == "" {
+		return path + name
+	}
+	return path + "/" + name
+}
+
 // String writes the principal as agent/session/path.
 func (p Principal) String() string {
 	s := p.Agent + "/" + p.Session
@@ -73,6 +81,9 @@ type Call struct {
 	// HostID is the host's own id of this use of a tool, if it has one. It has
 	// no effect, so it is recorded and not digested.
 	HostID string `json:"host_id,omitzero"`
+	// Correlation joins the calls of one dispatch with its job and its approval.
+	// It has no effect, so it is recorded and not digested.
+	Correlation string `json:"correlation,omitzero"`
 	// Held says that the caller runs as a user who cannot reach the gate's own
 	// files. Where that is not known it is not so.
 	Held bool `json:"held,omitzero"`
@@ -150,6 +161,7 @@ func (c *Call) checkNames() error {
 		{"element_type", c.ElementType},
 		{"parent", c.Parent},
 		{"host_id", c.HostID},
+		{"correlation", c.Correlation},
 	}
 	for _, n := range names {
 		if len(n.Value) > maxName {

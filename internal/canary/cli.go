@@ -62,7 +62,7 @@ func (c CLI) Command(ctx context.Context, m *Model, r Run) (*exec.Cmd, error) {
 	}
 	cmd := exec.CommandContext(ctx, c.Program, append(args, r.Args...)...)
 	cmd.Dir = r.Dir
-	cmd.Env = append(clean(os.Environ()), append(append(env, "HOME="+home), r.Env...)...)
+	cmd.Env = append(Clean(os.Environ()), append(append(env, "HOME="+home), r.Env...)...)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd, nil
 }
@@ -86,9 +86,9 @@ func (c CLI) Run(ctx context.Context, m *Model, r Run) (Result, error) {
 	return result, err
 }
 
-// clean drops what would lead a CLI to another model, account or agent's own
+// Clean drops what would lead a CLI to another model, account or agent's own
 // surroundings.
-func clean(env []string) []string {
+func Clean(env []string) []string {
 	var out []string
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
@@ -101,49 +101,74 @@ func clean(env []string) []string {
 	return out
 }
 
-// arrange returns the arguments and variables that point a CLI at a model.
+// arrange returns the arguments and variables of a run against a model.
 func (c CLI) arrange(m *Model, home string, reckless bool) (args, env []string, err error) {
+	point, env, err := c.Point(m, home)
+	if err != nil {
+		return nil, nil, err
+	}
 	switch c.Name {
 	case "claude":
-		env = []string{
-			"ANTHROPIC_BASE_URL=" + m.url, "ANTHROPIC_API_KEY=scripted", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
-			"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
-		}
 		args = []string{"-p", "go", "--output-format", "json"}
 		if reckless {
 			// As root it refuses to, unless it believes itself in a sandbox.
 			args, env = append(args, "--permission-mode", "bypassPermissions"), append(env, "IS_SANDBOX=1")
 		}
 	case "codex":
-		env = []string{"CODEX_HOME=" + filepath.Join(home, ".codex"), "SCRIPTED_KEY=scripted"}
-		args = []string{
-			"exec", "--json", "--skip-git-repo-check", "-c", `model="scripted"`, "-c", `model_provider="scripted"`,
-			"-c", fmt.Sprintf(`model_providers.scripted={name="scripted",base_url="%s/v1",env_key="SCRIPTED_KEY",wire_api="responses"}`, m.url),
-		}
+		args = append([]string{"exec", "--json", "--skip-git-repo-check"}, point...)
 		if reckless {
 			args = append(args, "--dangerously-bypass-approvals-and-sandbox")
 		}
 		args = append(args, "go")
 	case "gemini":
-		env = []string{"GEMINI_API_KEY=scripted", "GOOGLE_GEMINI_BASE_URL=" + m.url, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_HOME=" + home}
 		args = []string{"-p", "go", "-o", "json"}
 		if reckless {
 			args = append(args, "--approval-mode", "yolo")
 		}
+	case "grok":
+		args = []string{"-p", "go", "-m", GrokModel, "--output-format", "json"}
+		if reckless {
+			args = append(args, "--always-approve")
+		}
+	}
+	return args, env, nil
+}
+
+// GrokModel is the name under which Grok finds the model.
+const GrokModel = "scripted"
+
+// Point returns the arguments and variables that lead a CLI to the model, with
+// the settings of a home, whatever else it is told.
+func (c CLI) Point(m *Model, home string) (args, env []string, err error) {
+	switch c.Name {
+	case "claude":
+		env = []string{
+			"ANTHROPIC_BASE_URL=" + m.url, "ANTHROPIC_API_KEY=scripted", "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1",
+			"DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "CLAUDE_CONFIG_DIR=" + filepath.Join(home, ".claude"),
+		}
+	case "codex":
+		env = []string{"CODEX_HOME=" + filepath.Join(home, ".codex"), "SCRIPTED_KEY=scripted"}
+		args = []string{
+			"-c", `model="scripted"`, "-c", `model_provider="scripted"`,
+			"-c", fmt.Sprintf(`model_providers.scripted={name="scripted",base_url="%s/v1",env_key="SCRIPTED_KEY",wire_api="responses"}`, m.url),
+		}
+	case "gemini":
+		env = []string{"GEMINI_API_KEY=scripted", "GOOGLE_GEMINI_BASE_URL=" + m.url, "GEMINI_CLI_TRUST_WORKSPACE=true", "GEMINI_CLI_HOME=" + home}
 	case "grok":
 		shadow, err := shadowGrok(m, home)
 		if err != nil {
 			return nil, nil, err
 		}
 		env = []string{"GROK_HOME=" + shadow, "SCRIPTED_KEY=scripted"}
-		args = []string{"-p", "go", "-m", "scripted", "--output-format", "json"}
-		if reckless {
-			args = append(args, "--always-approve")
-		}
 	default:
 		return nil, nil, fmt.Errorf("%s cannot be driven by a scripted model", c.Name)
 	}
 	return args, env, nil
+}
+
+// GrokSettings are what Grok's settings say about the model.
+func (m *Model) GrokSettings() string {
+	return fmt.Sprintf("\n[model.%s]\nmodel = \"scripted\"\nbase_url = \"%s/v1\"\nenv_key = \"SCRIPTED_KEY\"\napi_backend = \"messages\"\n", GrokModel, m.url)
 }
 
 // shadowGrok makes a folder of settings that is the person's own, by links,
@@ -172,6 +197,6 @@ func shadowGrok(m *Model, home string) (string, error) {
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}
-	config = fmt.Appendf(config, "\n[model.scripted]\nmodel = \"scripted\"\nbase_url = \"%s/v1\"\nenv_key = \"SCRIPTED_KEY\"\napi_backend = \"messages\"\n", m.url)
+	config = append(config, m.GrokSettings()...)
 	return shadow, os.WriteFile(filepath.Join(shadow, "config.toml"), config, 0o600)
 }

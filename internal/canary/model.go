@@ -29,16 +29,18 @@ type Step struct {
 
 // Model is a scripted model. It is safe for concurrent use.
 type Model struct {
-	steps  []Step
 	server *http.Server
 	url    string
 	done   chan struct{}
 
 	mu      sync.Mutex
+	steps   []Step
+	base    int // the results that a conversation had before the script, -1 while it is not known
 	cleanup []func() error
 	turns   int
 	offered []string
 	results []string
+	prompts []string
 }
 
 // Start starts a model that makes the calls in order. Close it.
@@ -47,7 +49,7 @@ func Start(steps ...Step) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{steps: steps, url: "http://" + l.Addr().String(), done: make(chan struct{})}
+	m := &Model{base: -1, steps: steps, url: "http://" + l.Addr().String(), done: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", m.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", fixed(`{"input_tokens":42}`))
@@ -82,6 +84,14 @@ func (m *Model) later(clean func() error) {
 	m.cleanup = append(m.cleanup, clean)
 }
 
+// Play has the model make other calls from now on, in whatever conversation
+// comes next.
+func (m *Model) Play(steps ...Step) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.steps, m.base, m.results, m.prompts = steps, -1, nil, nil
+}
+
 // URL is where the model listens.
 func (m *Model) URL() string { return m.url }
 
@@ -90,6 +100,14 @@ func (m *Model) Results() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.results)
+}
+
+// Prompts are what the host said to the model besides results, as it saw it
+// last: the prompts, and what it was told about them.
+func (m *Model) Prompts() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.prompts)
 }
 
 // Offered are the names of the tools that the host offered last.
@@ -104,15 +122,22 @@ const final = "The script is over."
 
 // turn notes what came back and returns the next call, nil when there is none
 // or the host does not offer its tool.
-func (m *Model) turn(offered, results []string) (step *Step, n int) {
+func (m *Model) turn(offered, results, prompts []string) (step *Step, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.turns++
 	if len(offered) > 0 {
 		m.offered = offered
+		if m.base < 0 {
+			m.base = len(results) // what went before is no part of the script
+		}
 	}
+	results = results[min(max(m.base, 0), len(results)):]
 	if len(results) > len(m.results) {
 		m.results = results
+	}
+	if len(prompts) > len(m.prompts) {
+		m.prompts = prompts
 	}
 	if len(results) >= len(m.steps) {
 		return nil, m.turns
@@ -128,6 +153,12 @@ func (m *Model) turn(offered, results []string) (step *Step, n int) {
 		return nil, m.turns
 	}
 	return &s, m.turns
+}
+
+// id names a call. A host may go on with a session on another model, and takes
+// two calls with one name for the same.
+func (m *Model) id(kind string, n int) string {
+	return fmt.Sprintf("%s_%s_%d", kind, m.url[strings.LastIndexByte(m.url, ':')+1:], n)
 }
 
 // shells are the shell tools of hosts and the argument that takes the command.

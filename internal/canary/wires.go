@@ -18,17 +18,21 @@ func (m *Model) messages(w http.ResponseWriter, req *http.Request) {
 			Name string `json:"name"`
 		} `json:"tools"`
 		Turns []struct {
+			Role    string         `json:"role"`
 			Content jsontext.Value `json:"content"`
 		} `json:"messages"`
 	}
 	if !receive(w, req, &in) {
 		return
 	}
-	var offered, results []string
+	var offered, results, prompts []string
 	for _, t := range in.Tools {
 		offered = append(offered, t.Name)
 	}
 	for _, turn := range in.Turns {
+		if turn.Role == "user" {
+			prompts = append(prompts, text(turn.Content))
+		}
 		var blocks []struct {
 			Type    string         `json:"type"`
 			Content jsontext.Value `json:"content"`
@@ -42,11 +46,11 @@ func (m *Model) messages(w http.ResponseWriter, req *http.Request) {
 			}
 		}
 	}
-	step, n := m.turn(offered, results)
+	step, n := m.turn(offered, results, prompts)
 	content, stop := []object{{"type": "text", "text": final}}, "end_turn"
 	if step != nil {
 		stop = "tool_use"
-		content = []object{{"type": "tool_use", "id": fmt.Sprintf("toolu_%d", n), "name": step.Tool, "input": step.Input}}
+		content = []object{{"type": "tool_use", "id": m.id("toolu", n), "name": step.Tool, "input": step.Input}}
 	}
 	usage := object{"input_tokens": 1, "output_tokens": 1}
 	message := object{"id": fmt.Sprintf("msg_%d", n), "type": "message", "role": "assistant", "model": in.Model, "usage": usage,
@@ -88,27 +92,32 @@ func (m *Model) responses(w http.ResponseWriter, req *http.Request) {
 			Name string `json:"name"`
 		} `json:"tools"`
 		Input []struct {
-			Type   string         `json:"type"`
-			Output jsontext.Value `json:"output"`
+			Type    string         `json:"type"`
+			Role    string         `json:"role"`
+			Content jsontext.Value `json:"content"`
+			Output  jsontext.Value `json:"output"`
 		} `json:"input"`
 	}
 	if !receive(w, req, &in) {
 		return
 	}
-	var offered, results []string
+	var offered, results, prompts []string
 	for _, t := range in.Tools {
 		offered = append(offered, t.Name)
 	}
 	for _, i := range in.Input {
+		if i.Role == "user" {
+			prompts = append(prompts, text(i.Content))
+		}
 		if strings.HasSuffix(i.Type, "_call_output") {
 			results = append(results, text(i.Output))
 		}
 	}
-	step, n := m.turn(offered, results)
+	step, n := m.turn(offered, results, prompts)
 	item := object{"type": "message", "id": fmt.Sprintf("msg_%d", n), "role": "assistant",
 		"content": []object{{"type": "output_text", "text": final}}}
 	if step != nil {
-		item = object{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": fmt.Sprintf("call_%d", n),
+		item = object{"type": "function_call", "id": fmt.Sprintf("fc_%d", n), "call_id": m.id("call", n),
 			"name": step.Tool, "arguments": string(step.Input)}
 	}
 	response := object{"id": fmt.Sprintf("resp_%d", n), "object": "response", "status": "in_progress", "output": []object{}}
@@ -135,7 +144,9 @@ func (m *Model) generate(w http.ResponseWriter, req *http.Request) {
 			} `json:"functionDeclarations"`
 		} `json:"tools"`
 		Contents []struct {
+			Role  string `json:"role"`
 			Parts []struct {
+				Text     string `json:"text"`
 				Response *struct {
 					Response jsontext.Value `json:"response"`
 				} `json:"functionResponse"`
@@ -148,7 +159,7 @@ func (m *Model) generate(w http.ResponseWriter, req *http.Request) {
 	if !receive(w, req, &in) {
 		return
 	}
-	var offered, results []string
+	var offered, results, prompts []string
 	for _, t := range in.Tools {
 		for _, f := range t.Functions {
 			offered = append(offered, f.Name)
@@ -156,6 +167,9 @@ func (m *Model) generate(w http.ResponseWriter, req *http.Request) {
 	}
 	for _, c := range in.Contents {
 		for _, p := range c.Parts {
+			if c.Role == "user" && p.Text != "" {
+				prompts = append(prompts, p.Text)
+			}
 			if p.Response != nil {
 				results = append(results, string(p.Response.Response))
 			}
@@ -165,7 +179,7 @@ func (m *Model) generate(w http.ResponseWriter, req *http.Request) {
 	if in.Config.Type == "application/json" {
 		// The CLI asks a small model which large one to take, and who is next.
 		part["text"] = `{"model_choice":"flash","reasoning":"-","complexity_score":1,"complexity_reasoning":"-","next_speaker":"user"}`
-	} else if step, _ := m.turn(offered, results); step != nil {
+	} else if step, _ := m.turn(offered, results, prompts); step != nil {
 		part = object{"functionCall": object{"name": step.Tool, "args": step.Input}}
 	}
 	answer := object{

@@ -26,6 +26,9 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
@@ -104,6 +107,10 @@ type daemon struct {
 	server    *api.Server
 	upstreams *upstreams
 	front     *mcp.Front
+	jobs      *job.Jobs
+	dispatch  *dispatch.Service
+	flight    *flight.Recorder
+	retention time.Duration // of jobs and flight records
 	baseURL   string
 }
 
@@ -216,7 +223,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.sessions, d.desk, d.autonomy, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.desk, d.autonomy, d.audit = approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.sessions = session.New(d.keys, &session.Options{Paused: d.paused})
+	d.autonomy.Changed = d.sessions.Refresh
 	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -227,12 +236,18 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.openElements(); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
+	if err := d.openJobs(ctx, os.Getenv); err != nil {
+		return errors.Join(err, d.store.Close())
+	}
 	if err := d.wire(addr); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
 	d.stamp(ctx)
 	closed, err := d.state.recover(ctx)
 	if err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if _, err := d.keeper.Recover(ctx); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
 	if closed > 0 {
@@ -249,12 +264,16 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 	if user, err = filepath.Abs(user); err != nil {
 		return err
 	}
+	threshold, err := dispatchPolicy(os.Getenv)
+	if err != nil {
+		return err
+	}
 	homeDir, _ := os.UserHomeDir() // without one, policies that use "~" do not load and say so
 	d.book, err = rulebook.Open(ctx, rulebook.Options{
 		Store: d.store, Keys: d.keys, Sessions: d.sessions, Log: d.log, Record: d.record.act,
 		Sources:   []rulebook.Source{{Scope: policy.ScopeMachine, Path: place.MachinePolicy}, {Scope: policy.ScopeUser, Path: user}},
 		Knowledge: d.opts.Place.Knowledge(),
-		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation},
+		Compile:   policy.Options{Home: homeDir, Isolation: d.opts.Isolation, DispatchPolicy: threshold},
 	})
 	if err != nil {
 		return err
@@ -298,14 +317,16 @@ func (d *daemon) wire(addr string) error {
 		Limits:  d.limits,
 		BaseURL: d.baseURL,
 	}, d.changes)
+	d.openDispatch()
 	if err := d.openTools(); err != nil {
 		return err
 	}
 	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, book: d.book, keys: d.keys, issuer: newIssuer(d.opts.Issuer, d.baseURL+"/mcp")}
 	d.server = api.New(api.Options{
-		Gate: d.gate, Desk: d.admin, Doors: doors,
+		Gate: d.gate, Desk: d.admin, Doors: doors, Operations: d.tools,
 		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Hook:    d.newHooks(),
+		Tools:   d.useTool,
 		Seen:    d.seen,
 		Health:  d.health,
 		Process: d.startProcess,
@@ -342,6 +363,11 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.upstreams.watch(ctx, d.stamp) })
 	g.Go(func() error { return d.front.Run(ctx) })
+	g.Go(func() error {
+		defer d.dispatch.Wait()
+		return d.jobs.Run(ctx)
+	})
+	g.Go(func() error { return d.tidyFlight(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
 	g.Go(func() error { return d.server.Serve(ctx, listeners...) })

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"os"
 
 	"github.com/go-json-experiment/json"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -17,15 +17,11 @@ import (
 
 // newHooks puts the agents' hooks in front of the gate.
 func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply {
-	program, err := os.Executable()
-	if err != nil {
-		d.log.Warn("commands cannot be run confined for agents: this program does not know where it is", "error", err)
-	}
 	hooks := hook.New(hook.Options{
-		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk}, HostAsk: d.hostAsk, Program: program, Launcher: d.opts.Launcher, Log: d.log,
+		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk, around: d.jobs.Around}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log,
 	})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
-		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Inside: e.Inside, Event: e.Body, Wait: e.Wait, Defer: e.Defer, Confine: e.Confine}))
+		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Inside: e.Inside, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
 	}
 }
 
@@ -47,11 +43,24 @@ type bindings struct {
 	store    *store.Store
 	sessions *session.Registry
 	desk     *approval.Desk
+	// around finds the job that a process belongs to.
+	around func(chain []session.Process) (job.Job, bool)
 }
 
-// Bind returns the session that a host's name stands for. A session that is
-// there is only read: that is on the way of every call.
-func (b *bindings) Bind(ctx context.Context, bind hook.Binding) (id string, err error) {
+// Bind returns the session that a host's name stands for. A host that the gate
+// itself started for somebody is part of that one's session.
+func (b *bindings) Bind(ctx context.Context, bind hook.Binding) (hook.Bound, error) {
+	if j, found := b.around(bind.Peer.Chain); found {
+		run := &dispatched{CLI: j.CLI, Owner: j.Owner, Job: j.ID}
+		return hook.Bound{Principal: run.principal(""), Parent: j.ID, Correlation: j.CorrelationID}, nil
+	}
+	id, err := b.bind(ctx, bind)
+	return hook.Bound{Principal: call.Principal{Agent: bind.Agent, Session: id}}, err
+}
+
+// bind returns the session of a host. A session that is there is only read:
+// that is on the way of every call.
+func (b *bindings) bind(ctx context.Context, bind hook.Binding) (id string, err error) {
 	err = b.store.Read(ctx, func(tx *store.Tx) error {
 		s, err := b.sessions.Find(tx, bind.Agent, bind.Ref)
 		if err == nil {

@@ -210,7 +210,7 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 	}
 	rec := &audit.Record{
 		Kind: e.Kind, CallID: e.Call.ID, Principal: e.Call.Principal.Agent, Session: e.Call.Principal.Session,
-		Surface: e.Call.Surface, Operation: e.Call.Operation, Body: joinObjects(e.Described, rest),
+		Surface: e.Call.Surface, Operation: e.Call.Operation, Correlation: e.Call.Correlation, Body: joinObjects(e.Described, rest),
 	}
 	switch {
 	case e.Outcome != nil:

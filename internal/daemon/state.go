@@ -170,6 +170,7 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	case st.Danger:
 		out.Switches.Danger = st.Why
 	}
+	out.Switches.Paused = st.Paused
 	if st.Session != nil && st.Session.Mode == session.Plan {
 		out.Switches.Plan = true
 	}

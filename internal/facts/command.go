@@ -3,7 +3,6 @@ package facts
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -43,7 +42,6 @@ func (x *extractor) command(strs []String) {
 	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
 	x.confine(a, where)
-	f.Project = projectCode(a)
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
@@ -114,35 +112,6 @@ func hostsKnown(a *shell.Analysis) bool {
 		return known
 	})
 	return known
-}
-
-// projectCode names the programs of a command that run code of the project, if
-// that is all that is unknown about it.
-func projectCode(a *shell.Analysis) []string {
-	if a.Class != shell.ClassUnknown || !a.Complete {
-		return nil
-	}
-	var programs []string
-	for i := range a.Commands {
-		c := &a.Commands[i]
-		if c.Class != shell.ClassUnknown {
-			continue
-		}
-		runs := false
-		for j := range c.Effects {
-			e := &c.Effects[j]
-			if e.Class == shell.ClassUnknown && !e.Project {
-				return nil
-			}
-			runs = runs || e.Project
-		}
-		if !runs || c.Remote || c.Program == "" {
-			return nil
-		}
-		programs = append(programs, c.Program)
-	}
-	slices.Sort(programs)
-	return slices.Compact(programs)
 }
 
 // shells are the programs that run text given with -c.
@@ -255,7 +224,11 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.loss = saved
 		return
 	}
+	had := len(x.facts.Needs)
 	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
+	if e.Moved {
+		x.below(had, c, true)
+	}
 	if e.Secret && !x.needs(call.SecretsAccess, scope) {
 		x.need(call.SecretsAccess, scope, at)
 	}
@@ -271,7 +244,26 @@ func (x *extractor) pattern(c call.Capability, e *shell.Effect, at call.Evidence
 	if dir == "" {
 		dir = "."
 	}
+	had := len(x.facts.Needs)
 	x.path(c, String{Where: at.Where, Text: dir})
+	// What a pattern picks are files, unless whole directories are taken.
+	x.below(had, c, e.Recursive || e.Moved)
+}
+
+// below says of the needs that were added for a path whether all below it goes
+// with it.
+func (x *extractor) below(had int, c call.Capability, all bool) {
+	for i := had; i < len(x.facts.Needs); i++ {
+		n := &x.facts.Needs[i]
+		if n.Capability != c {
+			continue
+		}
+		real := n.Scope
+		if rel, inside := strings.CutPrefix(real, "."); inside {
+			real = x.root + rel
+		}
+		n.Below = all && x.holds(real)
+	}
 }
 
 // network adds the need to reach what a command contacts. What only the

@@ -24,9 +24,11 @@ func (x *extractor) scan() {
 		return
 	}
 	for _, f := range found {
-		if x.call.Kind == call.External && x.call.Operation == call.OpShell && understood[f.Category] {
+		shell := x.call.Kind == call.External && x.call.Operation == call.OpShell
+		if (shell || x.call.Kind == call.Dispatch) && understood[f.Category] {
 			// What a command does the shell analysis says, and better: here a
-			// pattern cannot tell `rm -rf /` from `echo 'rm -rf /'`.
+			// pattern cannot tell `rm -rf /` from `echo 'rm -rf /'`. The score
+			// of a request reads the commands in its prompt that way.
 			f.Severity = content.Low
 		}
 		x.facts.Findings = append(x.facts.Findings, Finding{

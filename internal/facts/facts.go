@@ -2,6 +2,7 @@ package facts
 
 import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
@@ -73,9 +74,6 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
-	// Project names the programs that run code of the project, where nothing
-	// else about the call is unknown: such a call can be run confined.
-	Project []string
 	// Confined says that a sandbox of the gate's is to hold the effect to the
 	// needs; without it the call must not start.
 	Confined bool
@@ -110,6 +108,11 @@ type Facts struct {
 	World call.Digest
 	// Observed lists what the world digest covers, in words.
 	Observed []call.Evidence
+	// Task is the request of a dispatch call, nil if it is none; TaskProblem
+	// says why. Score is its risk.
+	Task        *call.Task
+	TaskProblem string
+	Score       risk.DispatchScore
 	// Words is one line that says what the call does.
 	Words string
 }

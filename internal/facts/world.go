@@ -8,6 +8,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
@@ -51,6 +52,10 @@ type Options struct {
 	Implied []Implied
 	// Knowledge is what is known about programs; nil is what is built in.
 	Knowledge *knowledge.Base
+	// ScoreProfile and Weights say how a request to an agent CLI is scored;
+	// nothing is the strictest profile and the points of the table.
+	ScoreProfile string
+	Weights      *risk.Weights
 }
 
 // Own is where the gate lives.

@@ -110,6 +110,8 @@ type Start struct {
 	// Backend and Shown are what a launcher says holds it, and what it proved.
 	Backend string   `json:"backend,omitzero"`
 	Shown   []string `json:"shown,omitzero"`
+	// Seen is what the gate saw of launcher and child for itself.
+	Seen []string `json:"seen,omitzero"`
 }
 
 // End is the section that says how the effect ended.

@@ -58,6 +58,8 @@ type Standing struct {
 type Tx interface {
 	// Standing reads where the principal stands, from the database.
 	Standing(c *call.Call) (Standing, error)
+	// Now is the database's clock.
+	Now() (time.Time, error)
 	// Grants returns the principal's grants that are still good.
 	Grants(p call.Principal) ([]grant.Grant, error)
 	// Consume spends a single-use grant, or counts a use of a session grant.
@@ -66,8 +68,9 @@ type Tx interface {
 	// this very one, while it waits or its approval has not been used; nil if
 	// nobody did.
 	Edited(p call.Principal, d *call.Decision) (*RequestState, error)
-	// AddBudget keeps the budget of a plan and gives it its id and its time.
-	AddBudget(b *grant.Budget) error
+	// AddBudget keeps the budget of a plan and gives it its id and its time,
+	// which the terms bound.
+	AddBudget(b *grant.Budget, terms call.Terms) error
 	// Draw takes what the votes need from a budget of the caller's, if that
 	// discharges all of them; else it takes nothing and returns them.
 	Draw(budget string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) (open []call.Vote, err error)

@@ -55,7 +55,7 @@ func (t *trial) rule(tx Tx) error {
 	case d.Level == call.Deny:
 		return t.deny(tx, d.Why())
 	}
-	grants, err := tx.Grants(t.sub.Call.Principal)
+	grants, err := t.grants(tx)
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,28 @@ func (t *trial) rule(tx Tx) error {
 		}
 	}
 	return t.allow(tx, used)
+}
+
+// grants are the caller's that count under the terms of active elements.
+func (t *trial) grants(tx Tx) ([]grant.Grant, error) {
+	grants, err := tx.Grants(t.sub.Call.Principal)
+	terms := terms(t.in)
+	if err != nil || len(grants) == 0 || terms == (call.Terms{}) {
+		return grants, err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return nil, err
+	}
+	return grant.Under(terms, grants, now), nil
+}
+
+// terms are what the active elements say about answers to the call.
+func terms(in *policy.Input) call.Terms {
+	if in.Call.Kind != call.External {
+		return call.Terms{}
+	}
+	return in.Elements.Terms()
 }
 
 // allow lets the call through: it is open from here on, and on record.
@@ -177,7 +199,7 @@ func (t *trial) replaced(tx Tx) error {
 // file puts the call before a person, or denies it where too many wait.
 func (t *trial) file(tx Tx) error {
 	c := t.sub.Call
-	offers := grant.Offers(c, &t.decision)
+	offers := grant.Offers(c, &t.decision, terms(t.in))
 	if t.sub.Composite != nil {
 		offers = offers[:1] // what a plan gets is its budget
 	}

@@ -22,7 +22,7 @@ type Sessions interface {
 	// Bind returns the session that a host's name stands for, opening it for
 	// the process tree the peer is part of. A name that belongs to another
 	// tree is refused.
-	Bind(ctx context.Context, b Binding) (id string, err error)
+	Bind(ctx context.Context, b Binding) (Bound, error)
 	// Block ends a session for good: its process opens no other.
 	Block(ctx context.Context, id, why string) error
 	// End ends a session that its host ended.
@@ -36,6 +36,16 @@ type Binding struct {
 	// Resume says that the session was told to come back, so that it may do so
 	// in another process.
 	Resume bool
+}
+
+// Bound is what an event was bound to.
+type Bound struct {
+	// Principal is who makes the call; the path is that of the host's main agent.
+	Principal call.Principal
+	// Parent and Correlation name the request that the gate itself started the
+	// host for, "" where it did not. Such a host is part of its asker's session
+	// and does not end it.
+	Parent, Correlation string
 }
 
 // Gate is what the hooks need of the gate.
@@ -54,9 +64,7 @@ type Options struct {
 	// Launcher returns the words that start the gatehouse command, which runs
 	// what must run confined; none if this machine has no sandbox.
 	Launcher func() []string
-	// Program is the gatehouse that runs commands confined.
-	Program string
-	Log     *slog.Logger
+	Log      *slog.Logger
 }
 
 // Hooks answers the hooks of agents. It is safe for concurrent use.
@@ -90,8 +98,6 @@ type Request struct {
 	Wait time.Duration
 	// Defer says that the host may be told to come back later.
 	Defer bool
-	// Confine says that code of the project is to run confined.
-	Confine bool
 }
 
 // Handle answers one event. Whatever fails on the way blocks.
@@ -111,18 +117,20 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 		h.opts.Log.Warn("a hook's event is refused", "host", r.Host, "error", err)
 		return block("Denied: " + err.Error() + ".")
 	}
-	p := call.Principal{Agent: fmt.Sprintf("%s-%d", r.Host, r.Peer.Chain[0].UID), Path: e.path}
-	p.Session, err = h.opts.Sessions.Bind(ctx, Binding{
-		Agent: p.Agent, Ref: e.ref, Workspace: observe.RealDir(e.dir), Surface: surface(r.Host), Peer: r.Peer,
-		Resume: h.later.has(p.Agent, e.ref),
+	agent := fmt.Sprintf("%s-%d", r.Host, r.Peer.Chain[0].UID)
+	bound, err := h.opts.Sessions.Bind(ctx, Binding{
+		Agent: agent, Ref: e.ref, Workspace: observe.RealDir(e.dir), Surface: surface(r.Host), Peer: r.Peer,
+		Resume: h.later.has(agent, e.ref),
 	})
 	if err != nil {
 		h.opts.Log.Warn("a hook's event does not belong to its session", "host", r.Host, "session", e.ref, "error", err)
 		return block("Denied: " + err.Error() + ".")
 	}
+	p := bound.Principal
+	p.Path = call.Below(p.Path, e.path)
 	switch e.moment {
 	case before, prompt:
-		return h.judge(ctx, &a, r, e, p)
+		return h.judge(ctx, &a, r, e, p, &bound)
 	case after:
 		return h.close(ctx, e, p, gate.Succeeded)
 	case failed:
@@ -130,7 +138,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	case refused:
 		return h.close(ctx, e, p, gate.Refused)
 	case end:
-		return h.end(ctx, p, h.later.has(p.Agent, e.ref))
+		return h.end(ctx, p, bound.Parent != "" || h.later.has(p.Agent, e.ref))
 	}
 	return Reply{}
 }
@@ -154,50 +162,21 @@ func (a *agent) name(e *event, peer session.Peer) error {
 func surface(host string) string { return "hook:" + host }
 
 // judge takes the call of an event through the gate.
-func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal) Reply {
+func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, bound *Bound) Reply {
 	if e.moment == prompt && h.open.has(p, e) {
 		return Reply{} // the gate has judged it; this question is the host's own
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Held: r.Held, Rewrites: a.rewrites && !r.Confine && !r.Inside && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
-		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && !r.Inside && a.rewrites && h.opts.Program != "",
+		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
 		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
-	case ans.Verdict == gate.Allowed && ans.Edited != nil && !a.rewrites:
-		// It was allowed as edited, and this host would run the original.
-		h.finish(ctx, ans.Edited.ID, p, gate.Refused, "the host cannot be given another input")
-		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(ans.Edited.Args))
 	case ans.Verdict == gate.Allowed:
-		var edited jsontext.Value
-		var err error
-		id := ans.CallID
-		if ans.Edited != nil {
-			edited, id = ans.Edited.Args, ans.Edited.ID
-		}
-		if ans.Run != nil {
-			var err error
-			if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
-				h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
-				return block("Not run: " + err.Error() + ".")
-			}
-		}
-		edited = withNotes(edited, e.input)
-		if ans.Run == nil && confined(ans) {
-			if edited, err = h.confine(a, e, edited); err != nil {
-				h.finish(ctx, id, p, gate.Refused, err.Error())
-				return block("Not run: " + err.Error() + ".")
-			}
-		}
-		told := e.input
-		if edited != nil {
-			told = edited
-		}
-		h.open.add(p, e, openCall{id: id, input: told})
-		return a.allow(e, edited, ans.Message)
+		return h.start(ctx, a, r, e, p, ans)
 	case ans.HostAsks:
 		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
@@ -208,6 +187,39 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	return block(ans.Message)
 }
 
+// start lets the host run what was allowed: the call as it is, as a person
+// edited it, or in a sandbox of the gate's. Where the host cannot do that, or
+// nothing holds what must be held, it runs nothing.
+func (h *Hooks) start(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, ans *gate.Answer) Reply {
+	var edited jsontext.Value
+	id := ans.CallID
+	if ans.Edited != nil {
+		edited, id = ans.Edited.Args, ans.Edited.ID
+	}
+	switch {
+	case ans.Edited != nil && !a.rewrites:
+		// It was allowed as edited, and this host would run the original.
+		h.finish(ctx, id, p, gate.Refused, "the host cannot be given another input")
+		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(edited))
+	case ans.Run != nil:
+		var err error
+		if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
+			h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
+			return block("Not run: " + err.Error() + ".")
+		}
+	case slices.Contains(ans.Requires, call.Guarantee{Name: "confined"}) && !r.Inside:
+		h.finish(ctx, id, p, gate.Refused, "nothing confines it")
+		return block("Not run: it was allowed only confined, and nothing confines it here.")
+	}
+	edited = WithNotes(edited, e.input)
+	told := e.input
+	if edited != nil {
+		told = edited
+	}
+	h.open.add(p, e, openCall{id: id, input: told})
+	return a.allow(e, edited, ans.Message)
+}
+
 func (h *Hooks) launcher() []string {
 	if h.opts.Launcher == nil {
 		return nil
@@ -215,9 +227,9 @@ func (h *Hooks) launcher() []string {
 	return h.opts.Launcher()
 }
 
-// withNotes gives an edited input the members back that were left out of the
+// WithNotes gives an edited input the members back that were left out of the
 // call because they have no effect: hosts refuse an input without them.
-func withNotes(edited, original jsontext.Value) jsontext.Value {
+func WithNotes(edited, original jsontext.Value) jsontext.Value {
 	if edited == nil {
 		return nil
 	}

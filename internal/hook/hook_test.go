@@ -51,11 +51,11 @@ func (s *script) Finish(_ context.Context, id string, p call.Principal, outcome 
 	return nil
 }
 
-func (s *script) Bind(_ context.Context, b hook.Binding) (string, error) {
+func (s *script) Bind(_ context.Context, b hook.Binding) (hook.Bound, error) {
 	if s.bind != nil {
-		return "", s.bind
+		return hook.Bound{}, s.bind
 	}
-	return "s_" + b.Ref, nil
+	return hook.Bound{Principal: call.Principal{Agent: b.Agent, Session: "s_" + b.Ref}}, nil
 }
 
 func (s *script) Block(_ context.Context, id, why string) error {
@@ -189,6 +189,33 @@ func TestRefused(t *testing.T) {
 	s.bind = errors.New("the session belongs to another process")
 	if r := newHooks(s).Handle(t.Context(), &hook.Request{Host: "claude", Peer: peer(), Event: []byte(good)}); r.Exit != 2 || len(s.noted) > 0 {
 		t.Errorf("a foreign session: %+v %q", r, s.noted)
+	}
+}
+
+// TestConfinedOrNot: what was let through only confined runs in a sandbox of its
+// own, or of the agent's, or not at all.
+func TestConfinedOrNot(t *testing.T) {
+	t.Parallel()
+	const event = `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"make"},"cwd":"/w"}`
+	required := []call.Guarantee{{Name: "confined"}}
+	tests := map[string]struct {
+		answer gate.Answer
+		inside bool
+		exit   int
+		stdout string
+	}{
+		"nothing confines it":       {gate.Answer{Verdict: gate.Allowed, Requires: required}, false, 2, ""},
+		"the agent is in one":       {gate.Answer{Verdict: gate.Allowed, Requires: required}, true, 0, `"allow"`},
+		"it is given its own":       {gate.Answer{Verdict: gate.Allowed, Requires: required, Run: []string{"run", "--", "bash", "-c", "make"}}, false, 0, "'/bin/gh' 'run' '--' 'bash' '-c' 'make'"},
+		"nothing has to confine it": {gate.Answer{Verdict: gate.Allowed}, false, 0, `"allow"`},
+	}
+	for name, tt := range tests {
+		s := &script{answer: tt.answer}
+		h := hook.New(hook.Options{Gate: s, Sessions: s, HostAsk: func(string, *call.Call) bool { return true }, Launcher: func() []string { return []string{"/bin/gh"} }})
+		r := h.Handle(t.Context(), &hook.Request{Host: "claude", Peer: peer(), Inside: tt.inside, Event: []byte(event)})
+		if r.Exit != tt.exit || !strings.Contains(string(r.Stdout), tt.stdout) || tt.exit != 0 && !strings.Contains(strings.Join(s.noted, "\n"), "finish c_1 of") {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q, the gate was told %q", name, r.Exit, r.Stdout, r.Stderr, s.noted)
+		}
 	}
 }
 

@@ -39,6 +39,7 @@ func (m *Machine) Facts(_ context.Context, c *call.Call, s *policy.Snapshot) *fa
 	if s != nil {
 		opts.Tools = s.Settings.Tools
 		opts.Knowledge, opts.Declared = s.Knowledge, s.Declared
+		opts.ScoreProfile, opts.Weights = s.Settings.Dispatch.Profile, s.Settings.Dispatch.Weigh()
 	}
 	return facts.Extract(c, newView(), opts)
 }

@@ -85,6 +85,13 @@ func (p Place) Elements() string { return filepath.Join(p.Home, "elements") }
 // Knowledge is the directory of the user's own files about programs.
 func (p Place) Knowledge() string { return filepath.Join(p.Home, "knowledge") }
 
+// Dispatch is where the gate keeps what agent CLIs that it starts need: their
+// homes, the operator's files for them, private clones.
+func (p Place) Dispatch() string { return filepath.Join(p.Home, "dispatch") }
+
+// Jobs is where the output of dispatched agents is kept.
+func (p Place) Jobs() string { return filepath.Join(p.Home, "jobs") }
+
 // AgentSettings are the files and folders in which agents' hooks are written,
 // relative to a home, a project or /etc. Package connect writes them, and no
 // agent may.

@@ -30,6 +30,9 @@ type Options struct {
 	KnowledgeHash call.Digest
 	// Tools are the files in which tools are declared.
 	Tools []argument.File
+	// DispatchPolicy is the threshold for requests to agent CLIs where no file
+	// names one, as the operator set it when starting the gate; "" is balanced.
+	DispatchPolicy string
 }
 
 // origin is where a setting's value came from.
@@ -64,6 +67,7 @@ func defaults() Settings {
 		Strictness:          StrictnessStandard,
 		RiskTolerance:       "moderate",
 		MaxSteps:            10,
+		Dispatch:            dispatchDefaults(),
 	}
 }
 
@@ -88,6 +92,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.explainLayers()
 	m.statedIsolation()
 	m.scalars()
+	m.dispatch()
 	m.hosts()
 	m.lists()
 	defs := m.definitions()

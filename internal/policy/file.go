@@ -41,6 +41,8 @@ type File struct {
 	Danger *Danger `toml:"danger,omitempty" json:"danger,omitempty" jsonschema:"How strictly agents are watched and what is verified."`
 	// Autonomy bounds how far agents go on their own.
 	Autonomy *Autonomy `toml:"autonomy,omitempty" json:"autonomy,omitempty" jsonschema:"How far executed agents go on their own."`
+	// Dispatch says how requests to agent CLIs are judged and run.
+	Dispatch *Dispatch `toml:"dispatch,omitempty" json:"dispatch,omitempty" jsonschema:"How requests to agent CLIs are judged and run."`
 	// Hosts holds settings per agent host, such as claude.
 	Hosts map[string]Host `toml:"hosts,omitempty" json:"hosts,omitempty" jsonschema:"Settings per agent host, such as claude."`
 	// Redact names further fields whose values are never stored.

@@ -18,6 +18,9 @@ func TestDefault(t *testing.T) {
 		PendingPerSession: 5, PendingPerPrincipal: 20, AsksPerHour: 60,
 		RequestLife: 15 * time.Minute, GrantLife: 2 * time.Minute, SessionGrantLife: 12 * time.Hour,
 		Strictness: "standard", RiskTolerance: "moderate", MaxSteps: 10,
+		Dispatch: policy.DispatchSettings{
+			Profile: "hardened", Policy: "balanced", Over: "deny", CLIEffects: "gated", MaxRunning: 32, MaxRunningPerCLI: 16, MaxQueued: 128,
+		},
 		Capabilities: map[call.Capability]policy.CapabilityDef{},
 	}
 	s := policy.Default()

@@ -33,6 +33,7 @@ func Loosens(old, new *Snapshot) []Change {
 		return []Change{{Setting: "policy", Old: "none, which denies", New: "a policy"}}
 	}
 	changes := settingsLoosen(&old.Settings, &new.Settings)
+	changes = append(changes, dispatchLoosens(&old.Settings.Dispatch, &new.Settings.Dispatch)...)
 	changes = append(changes, profilesLoosen(old.profiles, new.profiles)...)
 	changes = append(changes, rulesLoosen(old.rules, new.rules)...)
 	changes = append(changes, operationsLoosen(old, new)...)

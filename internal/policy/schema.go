@@ -7,6 +7,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/policies"
 )
 
@@ -35,6 +36,13 @@ func Schema() (*jsonschema.Schema, error) {
 	s.Properties["isolation"].Enum = anys(isolations)
 	s.Properties["danger"].Properties["strictness"].Enum = anys(strictnesses)
 	s.Properties["autonomy"].Properties["risk_tolerance"].Enum = anys(tolerances)
+	dispatch := s.Properties["dispatch"].Properties
+	dispatch["profile"].Enum, dispatch["policy"].Enum = anys(dispatchProfiles), anys(dispatchPolicies)
+	dispatch["over"].Enum, dispatch["cli_effects"].Enum = anys(dispatchOvers), anys(dispatchEffects)
+	dispatch["weights"].PropertyNames = &jsonschema.Schema{Enum: anys(risk.WeightNames())}
+	bound := dispatch["bounds"].Items.Properties
+	bound["cli"].Enum, bound["over"].Enum = anys(call.CLIs()), anys(dispatchOvers)
+	bound["floor"].Enum, bound["ceiling"].Enum = anys(dispatchPolicies), anys(dispatchPolicies)
 	s.Properties["adjustable"].Items.Enum = anys(adjustableKeys())
 	s.Properties["operations"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: []any{call.Deny.String()}}
 	s.Properties["tools"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: anys(call.HostOperations())}

@@ -24,13 +24,13 @@ const (
 // voteSession is the session policy: each capability an external call needs
 // maps to a level, and so does its shell class; pattern rules come on top.
 // On native calls it can only add a DENY. Requests to agent CLIs have their
-// base voted by their score, which arrives as a violation or not at all.
+// base voted by their score, see voteDispatch.
 func (s *Snapshot) voteSession(in *Input, buf *Buffer) call.Ballot {
 	switch in.Call.Kind {
 	case call.Native:
 		return s.denyOperation(in)
 	case call.Dispatch:
-		return s.rulesOnly(in, buf)
+		return s.voteDispatch(in, buf)
 	case call.External:
 		return s.external(in, buf)
 	}
@@ -44,13 +44,6 @@ func (s *Snapshot) denyOperation(in *Input) call.Ballot {
 		}
 	}
 	return passed(call.StageSession, nothing)
-}
-
-func (s *Snapshot) rulesOnly(in *Input, buf *Buffer) call.Ballot {
-	start := len(buf.votes)
-	buf.prepare(in)
-	s.applyRules(in, buf)
-	return ballot(call.StageSession, buf.votes[start:len(buf.votes):len(buf.votes)])
 }
 
 func (s *Snapshot) external(in *Input, buf *Buffer) call.Ballot {
@@ -157,24 +150,11 @@ func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	if !ok {
 		return
 	}
-	if class == classUnknown && in.Confined && v.Level == call.ConfirmSingleUse {
-		confine(&v, f.Project)
-	}
 	if v.Level.Asks() && buf.lowered(func(r *rule) bool { return r.lowersClass(in, class) }) {
 		buf.conflict(&v)
 		return
 	}
 	buf.votes = append(buf.votes, v)
-}
-
-// confine makes a question about code of the project one about running it
-// confined, which a person may answer for the session: what it can reach is the
-// sandbox's business then, and no longer the code's.
-func confine(v *call.Vote, programs []string) {
-	v.Level = call.ConfirmSession
-	v.Rule += ", confined"
-	v.Reason = "it runs code of the project, confined to the workspace and without network"
-	v.Need = &call.Need{Capability: call.ProcExec, Scope: "confined: " + strings.Join(programs, ", ")}
 }
 
 // lowered says whether one of the approving rules speaks for a vote.

@@ -61,6 +61,8 @@ type Settings struct {
 	// themselves.
 	RiskTolerance string
 	MaxSteps      int
+	// Dispatch is how requests to agent CLIs are judged and run.
+	Dispatch DispatchSettings
 	// HostAsk holds the hosts that a file says something about; for others
 	// the kind of installation decides.
 	HostAsk      map[string]bool

@@ -12,5 +12,13 @@
 // effects in the small vocabulary of Effect, and FromShell does so for a
 // command line.
 //
-// It is pure: no I/O, no clock. Start reading at Of.
+// A request to an agent CLI has a score of its own, by the table in
+// dispatch.toml: OfDispatch. The profile "classic" is the public skill's to the
+// point; "hardened" never scores lower, folds look-alikes, knows the other forms
+// of the words and reads the commands in a prompt with the shell analyser. Every
+// factor says which bytes of the prompt it rests on. ReadVerdict reads the last
+// line of a reviewer's answer.
+//
+// It is pure: no I/O, no clock, and linear in the text. Start reading at Of and
+// OfDispatch.
 package risk

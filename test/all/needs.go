@@ -57,6 +57,18 @@ func allNeeds() []need {
 			programs: []string{"runc", "/usr/sbin/runc"}, deb: "runc", users: []string{"sandbox"},
 		},
 		{
+			name: "git", why: "repositories as git itself writes them",
+			programs: []string{"git"}, deb: "git", users: []string{"internal/gitobj", "internal/observe", "sandbox", "test/e2e"},
+		},
+		{
+			name: "curl", why: "attacks with an agent's ordinary tools",
+			programs: []string{"curl"}, deb: "curl", users: []string{"cmd/gatehouse", "test/e2e"},
+		},
+		{
+			name: "setpriv", why: "attacks from another user and from outside the process tree",
+			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e"},
+		},
+		{
 			name: "strace", why: "that no answer is given before the sync of its records",
 			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e", "test/agents"},
 		},
@@ -68,7 +80,7 @@ func allNeeds() []need {
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{
 			name: "Node.js", why: "the MCP conformance suite, and the agents' CLIs",
-			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance", "test/agents"},
+			programs: []string{"npm"}, deb: "nodejs npm", users: []string{"test/conformance", "test/agents", "test/dispatch"},
 		},
 		// Each by itself: one that is not to be had must not keep the others away.
 		agentCLI("Claude Code", "CLAUDE", "@anthropic-ai/claude-code@2.1.197"),
@@ -95,7 +107,7 @@ func allNeeds() []need {
 func agentCLI(name, variable, pkg string) need {
 	return need{
 		name: name, why: "that the gate stands in front of the real agent",
-		npm: []string{pkg}, env: "GATEHOUSE_CLI_" + variable, users: []string{"test/agents"},
+		npm: []string{pkg}, env: "GATEHOUSE_CLI_" + variable, users: []string{"test/agents", "test/dispatch"},
 	}
 }
 

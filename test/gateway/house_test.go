@@ -185,9 +185,10 @@ func (h *house) upstreamHeard(text string) []string {
 // pending waits for the one request that waits and returns it.
 func (h *house) pending() *api.ApprovalList {
 	h.t.Helper()
+	client := h.Client(h.credential)
 	for {
 		got := &api.ApprovalList{}
-		if err := h.Client(h.credential).Do(h.t.Context(), "GET", "/v1/approvals?state=pending", nil, got); err != nil {
+		if err := client.Do(h.t.Context(), "GET", "/v1/approvals?state=pending", nil, got); err != nil {
 			h.t.Fatal(err)
 		}
 		if len(got.Requests) > 0 {
