@@ -45,7 +45,7 @@ type plan struct {
 	policy  string
 	highest int
 	hash    call.Digest // of the policy
-	home    string // the CLI's own
+	home    string      // the CLI's own
 	temp    string
 	clone   string // a folder for a private clone, "" for none
 	// expiring warns that a provider's cache of the conversation runs out.
