@@ -91,6 +91,7 @@ var fieldSchemas = []struct{ name, schema string }{
 	{"idleTimeoutMs", `{"type":"integer","minimum":30000,"maximum":3600000}`},
 	{"forceRefresh", `{"type":"boolean"}`},
 	{"worktree", `{"type":"boolean"}`},
+	{"sandbox", `{"type":"boolean"}`},
 }
 
 const requestWords = `Give prompt or promptParts. The request is scored and decided first; denied means nothing ran. ` +

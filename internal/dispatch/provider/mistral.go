@@ -20,6 +20,7 @@ var mistral = adapter{
 	},
 	env:     []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
 	login:   [][2]string{{".vibe/.env", ".vibe/.env"}},
+	hosts:   []string{"api.mistral.ai"},
 	models:  []string{"devstral-2", "mistral-medium"},
 	prepare: prepareMistral,
 }
