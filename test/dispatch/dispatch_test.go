@@ -1,6 +1,9 @@
 package dispatch_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,14 +15,58 @@ import (
 // with an earlier one's session, and a job that nobody waits for.
 func TestDispatch(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		h := newHouse(t, name)
-		write(t, h.dir+"/a.txt", "what a.txt holds\n")
-		first := h.request(t)
-		h.denied(t)
-		h.approved(t)
-		h.resumed(t, first)
-		h.async(t)
+		newHouse(t, name, cli(t, name).Program).all(t)
 	})
+}
+
+// TestDispatchVibe does the same with the program that stands in for Mistral
+// Vibe.
+func TestDispatchVibe(t *testing.T) {
+	t.Parallel()
+	newHouse(t, "mistral", vibeStandIn(t)).all(t)
+}
+
+// TestVibeHookFails: a hook that cannot reach the gate denies, because it is
+// strict.
+func TestVibeHookFails(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "mistral", vibeStandIn(t))
+	h.model.Play(canary.Step{Command: "touch made.txt"})
+	h.ask("Say hello") // so that its home is there
+	hooks, err := filepath.Glob(filepath.Join(h.Home, "dispatch", "homes", "mistral", "*", ".vibe", "hooks.toml"))
+	if err != nil || len(hooks) != 1 {
+		t.Fatalf("%v %v", hooks, err)
+	}
+	h.Stop()
+	cmd := exec.Command(filepath.Join(h.bin, "vibe"), "-p", "--output", "streaming", "--agent", "auto-approve", "--workdir", h.dir)
+	cmd.Env = append(os.Environ(), "VIBE_HOME="+filepath.Dir(hooks[0]), "SCRIPTED_KEY=scripted")
+	cmd.Stdin = strings.NewReader("Make it")
+	h.model.Play(canary.Step{Command: "touch made.txt"})
+	out, err := cmd.CombinedOutput()
+	t.Logf("%v\n%s", err, out)
+	if h.exists("made.txt") || !said(h.model.Results(), "was denied") {
+		t.Errorf("the model was told %q", h.model.Results())
+	}
+}
+
+// vibeStandIn builds the stand-in for Vibe.
+func vibeStandIn(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "vibe")
+	if out, err := exec.Command("go", "build", "-o", program, "./vibe").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// all takes the CLI through everything.
+func (h *house) all(t *testing.T) {
+	write(t, h.dir+"/a.txt", "what a.txt holds\n")
+	first := h.request(t)
+	h.denied(t)
+	h.approved(t)
+	h.resumed(t, first)
+	h.async(t)
 }
 
 // request: what the policy allows runs, and request, call and outcome are on
@@ -35,7 +82,7 @@ func (h *house) request(t *testing.T) answer {
 	}
 	found := false
 	for _, r := range h.records("call") {
-		found = found || r.Surface == "inrun:"+h.name && r.Operation == "shell" && r.Outcome == "allowed"
+		found = found || (r.Surface == "inrun:"+h.name || r.Surface == "hook:vibe") && r.Operation == "shell" && r.Outcome == "allowed"
 	}
 	if !found {
 		t.Errorf("calls on record: %+v", h.records("call"))

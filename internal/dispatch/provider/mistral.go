@@ -68,7 +68,8 @@ func prepareMistral(b *builder) error {
 func vibeHooks(command string) string {
 	text := ""
 	for _, event := range []string{"before_tool", "after_tool"} {
-		text += fmt.Sprintf("[[hooks]]\ntype = %q\ncommand = %q\nmatch = \"*\"\ntimeout = 3600\nstrict = %t\n\n", event, command, event == "before_tool")
+		// Without a name Vibe leaves a hook out.
+		text += fmt.Sprintf("[[hooks]]\nname = %q\ntype = %q\ncommand = %q\nmatch = \"*\"\ntimeout = 3600\nstrict = %t\n\n", "gatehouse "+event, event, command, event == "before_tool")
 	}
 	return text
 }
