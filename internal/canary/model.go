@@ -29,12 +29,13 @@ type Step struct {
 
 // Model is a scripted model. It is safe for concurrent use.
 type Model struct {
-	steps  []Step
 	server *http.Server
 	url    string
 	done   chan struct{}
 
 	mu      sync.Mutex
+	steps   []Step
+	base    int // the results that a conversation had before the script, -1 while it is not known
 	cleanup []func() error
 	turns   int
 	offered []string
@@ -48,11 +49,12 @@ func Start(steps ...Step) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{steps: steps, url: "http://" + l.Addr().String(), done: make(chan struct{})}
+	m := &Model{base: -1, steps: steps, url: "http://" + l.Addr().String(), done: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/messages", m.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", fixed(`{"input_tokens":42}`))
 	mux.HandleFunc("POST /v1/responses", m.responses)
+	mux.HandleFunc("POST /v1/chat/completions", m.chat)
 	mux.HandleFunc("GET /v1/models", fixed(`{"object":"list","data":[{"id":"scripted","object":"model"}],"models":[]}`))
 	mux.HandleFunc("POST /v1beta/models/{call}", m.generate)
 	mux.HandleFunc("/{$}", func(http.ResponseWriter, *http.Request) {}) // whether anyone is there
@@ -81,6 +83,14 @@ func (m *Model) later(clean func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.cleanup = append(m.cleanup, clean)
+}
+
+// Play has the model make other calls from now on, in whatever conversation
+// comes next.
+func (m *Model) Play(steps ...Step) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.steps, m.base, m.results, m.prompts = steps, -1, nil, nil
 }
 
 // URL is where the model listens.
@@ -119,7 +129,11 @@ func (m *Model) turn(offered, results, prompts []string) (step *Step, n int) {
 	m.turns++
 	if len(offered) > 0 {
 		m.offered = offered
+		if m.base < 0 {
+			m.base = len(results) // what went before is no part of the script
+		}
 	}
+	results = results[min(max(m.base, 0), len(results)):]
 	if len(results) > len(m.results) {
 		m.results = results
 	}

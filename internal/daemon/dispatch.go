@@ -76,7 +76,11 @@ func (d *daemon) vibeHook() string {
 	if socket == "" {
 		socket = d.opts.Place.Socket()
 	}
-	return fmt.Sprintf("%s vibe --socket %s", hook, socket)
+	if strings.ContainsAny(hook+socket, " \t\n\\'\"") {
+		return "" // Vibe splits the line into words, and leaves out hooks with a backslash
+	}
+	// It waits for a person for as long as Vibe waits for it.
+	return fmt.Sprintf("%s vibe --socket %s --owner %d --deadline 3500", hook, socket, os.Getuid())
 }
 
 // dispatchTools puts the tools of dispatch beside the gate's own on the MCP

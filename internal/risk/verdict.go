@@ -115,3 +115,14 @@ func wordEnds(rest string) bool {
 	r, _ := utf8.DecodeRuneInString(rest)
 	return rest == "" || r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 }
+
+// UnmarshalText reads the name; what is none is no verdict.
+func (v *Verdict) UnmarshalText(text []byte) error {
+	*v = NoVerdict
+	for i, name := range verdictNames {
+		if string(text) == name {
+			*v = Verdict(i)
+		}
+	}
+	return nil
+}
