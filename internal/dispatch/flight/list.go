@@ -156,34 +156,77 @@ func (r *Recorder) find(s *search) ([]listed, error) {
 	f := &s.filter
 	if f.CLI == "" && f.Status == "" && f.Policy == "" && f.Hash == "" && f.MinScore == nil && f.MaxScore == nil {
 		// All of them, or all of one agent's: there is an index in this order.
-		text, args := s.query(columns, ``)
+		text, args := s.query(columns, ``, s.want)
 		if f.Principal != "" {
-			text, args = s.query(columns, `agent = $4 AND `, f.Principal)
+			text, args = s.query(columns, `agent = $4 AND `, s.want, f.Principal)
 		}
 		return store.All(s.tx, r.looked, text, args...)
 	}
-	if err := s.byClass(); err != nil {
+	classes, err := s.classes()
+	if err != nil || len(classes) == 0 {
 		return nil, err
+	}
+	done := false
+	if len(classes) > fewClasses || f.Hash != "" {
+		if done, err = s.scan(classes); err != nil {
+			return nil, err
+		}
+	}
+	if !done {
+		if err := s.byClass(classes); err != nil {
+			return nil, err
+		}
 	}
 	return r.load(s.tx, s.found)
 }
 
-// byClass merges the newest records of all classes that match.
-func (s *search) byClass() error {
-	f := &s.filter
-	classes, err := s.classes()
-	if err != nil {
-		return err
+// Up to so many classes are asked one by one. Where there are more, chances are
+// that the newest records have enough that match, so some are looked at first.
+const (
+	fewClasses = 8
+	firstLook  = 256
+)
+
+// scan looks at the newest records and takes those of the classes. It says
+// whether that was all there is to find.
+func (s *search) scan(classes []class) (done bool, err error) {
+	wanted := make(map[int64]bool, len(classes))
+	for _, c := range classes {
+		wanted[c.id] = true
 	}
+	text, args := s.query(`time, id, class`, ``, firstLook)
+	if s.filter.Hash != "" {
+		text, args = s.query(`time, id, class`, `prompt_hash = $4 AND `, firstLook, s.filter.Hash)
+	}
+	seen := 0
+	found, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) {
+		var class int64
+		seen++
+		if err = rows.Scan(&p.time, &p.id, &class); !wanted[class] {
+			p = spot{}
+		}
+		return p, err
+	}, text, args...)
+	found = slices.DeleteFunc(found, func(p spot) bool { return p == spot{} })
+	if err != nil || len(found) < s.want && seen == firstLook {
+		return false, err
+	}
+	s.found = found[:min(len(found), s.want)]
+	return true, nil
+}
+
+// byClass merges the newest records of all classes that match.
+func (s *search) byClass(classes []class) error {
+	f := &s.filter
 	for _, c := range classes {
 		// The classes are in the order of their newest record: once that is older
 		// than all that was found, so is the rest.
 		if len(s.found) == s.want && c.newest <= s.found[s.want-1].time {
 			break
 		}
-		text, args := s.query(`time, id`, `class = $4 AND `, c.id)
+		text, args := s.query(`time, id`, `class = $4 AND `, s.want, c.id)
 		if f.Hash != "" {
-			text, args = s.query(`time, id`, `class = $4 AND prompt_hash = $5 AND `, c.id, f.Hash)
+			text, args = s.query(`time, id`, `class = $4 AND prompt_hash = $5 AND `, s.want, c.id, f.Hash)
 		}
 		spots, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) { return p, rows.Scan(&p.time, &p.id) }, text, args...)
 		if err != nil {
@@ -195,13 +238,13 @@ func (s *search) byClass() error {
 }
 
 // query is the statement for the newest records of one index.
-func (s *search) query(what, where string, args ...any) (string, []any) {
+func (s *search) query(what, where string, limit int, args ...any) (string, []any) {
 	low := s.low
 	if len(s.found) == s.want {
 		low = max(low, s.found[s.want-1].time)
 	}
 	args = append([]any{s.high.time, s.high.id, low}, args...)
-	args = append(args, s.want)
+	args = append(args, limit)
 	return fmt.Sprintf(`SELECT %s FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT CAST($%d AS BIGINT)`, what, where, len(args)), args
 }
 
@@ -222,11 +265,11 @@ func (s *search) merge(spots []spot) {
 
 type class struct{ id, newest int64 }
 
-// classes are those that match and have a record in the time that counts, the
-// one with the newest first.
+// classes are those that match and may have a record in the time that counts,
+// the one with the newest first.
 func (s *search) classes() ([]class, error) {
 	f := &s.filter
-	args := []any{s.high.time, s.low}
+	args := []any{s.low}
 	var where strings.Builder
 	also := func(condition string, arg any) {
 		args = append(args, arg)
@@ -243,16 +286,6 @@ func (s *search) classes() ([]class, error) {
 	if f.MaxScore != nil {
 		also(` AND score <= $%d`, *f.MaxScore)
 	}
-	hash := ``
-	if f.Hash != "" {
-		args = append(args, f.Hash)
-		hash = fmt.Sprintf(` AND prompt_hash = $%d`, len(args))
-	}
-	newest := `latest`
-	if s.high.time < 1<<62 || f.Hash != "" {
-		newest = `(SELECT coalesce(max(time), -1) FROM flight WHERE flight.class = flight_class.id AND time <= $1` + hash + `)`
-	}
-	list, err := store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.newest) },
-		`SELECT id, newest FROM (SELECT id, `+newest+` AS newest FROM flight_class WHERE latest >= $2 AND CAST($1 AS BIGINT) > 0`+where.String()+`) AS c WHERE newest >= $2 ORDER BY newest DESC`, args...)
-	return list, err
+	return store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.newest) },
+		`SELECT id, latest FROM flight_class WHERE latest >= $1`+where.String()+` ORDER BY latest DESC`, args...)
 }
