@@ -55,8 +55,11 @@ func (d *daemon) jobLimits() job.Limits {
 	return job.Limits{Running: set.MaxRunning, PerCLI: set.MaxRunningPerCLI, Queued: set.MaxQueued}
 }
 
-// awareness is what is known about caches.
-func (d *daemon) awareness() flight.Awareness { return flight.Awareness{} }
+// awareness is what the policy says about caches.
+func (d *daemon) awareness() flight.Awareness {
+	set := &d.book.Current().Settings.Cache
+	return flight.Awareness{TTL: set.TTL, Warn: set.Warn}
+}
 
 // vibeHook is the command line of the hook that Vibe runs on every tool call,
 // "" where there is none.

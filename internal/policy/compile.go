@@ -65,6 +65,7 @@ func defaults() Settings {
 		RiskTolerance:       "moderate",
 		MaxSteps:            10,
 		Dispatch:            dispatchDefaults(),
+		Cache:               CacheSettings{TTL: 5 * time.Minute},
 	}
 }
 
@@ -90,6 +91,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.statedIsolation()
 	m.scalars()
 	m.dispatch()
+	m.cacheAwareness()
 	m.hosts()
 	m.lists()
 	defs := m.definitions()
