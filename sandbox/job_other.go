@@ -26,6 +26,7 @@ type job struct {
 	stop       func()
 	private    string
 	startErr   string
+	waiting    int // never known here
 }
 
 // group exists on Linux only.

@@ -29,8 +29,10 @@ type Env struct {
 	gate *argument.Gate
 	base match.Base
 
-	// inv is the invocation the tool runs in; nil outside of one.
-	inv *Invocation
+	// inv is the invocation the tool runs in; nil outside of one. What it
+	// calls may draw from budget.
+	inv    *Invocation
+	budget string
 
 	mu       sync.Mutex
 	refusals []string

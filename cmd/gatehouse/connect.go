@@ -17,7 +17,7 @@ import (
 )
 
 func newConnect(a *app) *cobra.Command {
-	var project, user, machine, undo, dry, deferring, confine, takeOver bool
+	var project, user, machine, undo, dry, deferring, takeOver bool
 	var root string
 	cmd := &cobra.Command{
 		Use:   "connect [AGENT]",
@@ -45,7 +45,7 @@ Rules that you already have there are shown as rules of the gate for you to take
 				if h, err = a.hook(); err != nil {
 					return err
 				}
-				h.Defer, h.Confine = deferring, confine
+				h.Defer = deferring
 			}
 			plan, err := connect.Make(args[0], where, h)
 			if err != nil {
@@ -64,7 +64,6 @@ Rules that you already have there are shown as rules of the gate for you to take
 	f.BoolVar(&undo, "undo", false, "take the gate out again")
 	f.BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
 	f.BoolVar(&deferring, "defer", false, "Claude Code, headless runs only: end the run while a question waits, to be resumed")
-	f.BoolVar(&confine, "confine", false, "run the project's own code (tests, builds) in the sandbox, where one yes is good for the session")
 	f.BoolVar(&takeOver, "import", false, "write the rules you have there into your policy; what they loosen waits for an approver")
 	f.StringVar(&root, "root", "", "directory to put in front of the machine's paths, for images")
 	cmd.MarkFlagsMutuallyExclusive("project", "user", "machine")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -136,14 +135,14 @@ func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
 
 // access reads a tool's declaration, if the file is YAML, or a session policy.
 func (f *runFlags) access(home string) (confine.Access, error) {
-	if ext := filepath.Ext(f.policy); ext == ".yaml" || ext == ".yml" {
+	if isYAML(f.policy) {
 		return f.toolAccess()
 	}
-	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
+	set, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
 	if err != nil {
 		return confine.Access{}, err
 	}
-	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
+	snap, err := policy.Compile(set.layers, policy.Options{Home: home, Launcher: true})
 	if err != nil {
 		return confine.Access{}, err
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -20,46 +18,16 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 )
 
-// runDaemon runs a daemon in this process until the test ends and returns a
-// way to it.
-func runDaemon(t *testing.T, d *storetest.Driver) *client.Client {
-	t.Helper()
-	home, err := os.MkdirTemp("", "gh-fault-") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ready, done := make(chan string, 1), make(chan error, 1)
-	go func() {
-		done <- daemon.Run(ctx, daemon.Options{
-			Place: place.Place{Home: home}, Listen: "127.0.0.1:0", WrapDriver: d.Wrap,
-			Log: slog.New(slog.DiscardHandler), Ready: func(url string) { ready <- url },
-		})
-	}()
-	t.Cleanup(func() {
-		d.Before(nil)
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("the daemon ended with %v", err)
-		}
-		os.RemoveAll(home)
-	})
-	select {
-	case <-ready:
-	case err := <-done:
-		done <- nil
-		t.Fatal(err)
-	}
-	return client.Unix(place.Place{Home: home}.Socket(), "")
-}
-
 // TestEveryFailureOfTheStoreDenies: whatever the store fails with, and at
 // whichever statement of the transaction, the call is denied with that reason;
 // afterwards calls go through again.
 func TestEveryFailureOfTheStoreDenies(t *testing.T) {
 	t.Parallel()
 	d := &storetest.Driver{}
-	c := runDaemon(t, d)
+	home := shortDir(t)
+	runDaemon(t, daemon.Options{Place: place.Place{Home: home}, WrapDriver: d.Wrap})
+	t.Cleanup(func() { d.Before(nil) })
+	c := client.Unix(place.Place{Home: home}.Socket(), "")
 	look := &api.CallRequest{Operation: "list_elements"}
 	submit := func() *api.CallResponse {
 		t.Helper()

@@ -34,7 +34,7 @@ func (d *daemon) openTools() error {
 		return err
 	}
 	about.Params = native.Params
-	d.tools = &aql.Tools{Gate: d.gate, Native: native, More: d.dispatchTools(), Log: d.log}
+	d.tools = &aql.Tools{Gate: d.gate, Native: native, Begin: d.keeper.Begin, More: d.dispatchTools(), Log: d.log}
 	return nil
 }
 
@@ -57,7 +57,7 @@ func (d *daemon) openElements() (err error) {
 		return err
 	}
 	d.keeper = activation.New(activation.Options{
-		Store: d.store, Sessions: d.sessions, Library: d.library, Log: d.log,
+		Store: d.store, Sessions: d.sessions, Library: d.library, Keys: d.keys, Log: d.log,
 		Record: func(tx *store.Tx, e activation.Event) error {
 			return d.record.act(tx, admin.Act{Name: e.Name, By: e.By, Channel: e.Channel, Subject: e.Subject, Detail: e.Detail})
 		},
@@ -106,8 +106,9 @@ type upstreams struct {
 // Changed counts the changes.
 func (u *upstreams) Changed() uint64 { return u.changes.Load() }
 
-// watch notes changes, here or on another node, until the context ends.
-func (u *upstreams) watch(ctx context.Context) error {
+// watch notes changes, here or on another node, until the context ends, and
+// tells of them.
+func (u *upstreams) watch(ctx context.Context, changed func(context.Context)) error {
 	changes := u.store.Subscribe(ctx, upstream.Topic)
 	for {
 		select {
@@ -118,6 +119,7 @@ func (u *upstreams) watch(ctx context.Context) error {
 				return nil
 			}
 			u.changes.Add(1)
+			changed(ctx)
 		}
 	}
 }

@@ -170,6 +170,7 @@ func (t *tx) Standing(c *call.Call) (gate.Standing, error) {
 	case st.Danger:
 		out.Switches.Danger = st.Why
 	}
+	out.Switches.Paused = st.Paused
 	if st.Session != nil && st.Session.Mode == session.Plan {
 		out.Switches.Plan = true
 	}
@@ -334,15 +335,19 @@ func (e notOpen) Public() string  { return e.Error() }
 func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
-func (t *tx) Close(id string, p call.Principal, _ gate.Outcome) error {
+func (t *tx) Close(id string, p call.Principal, outcome gate.Outcome) error {
 	var operation string
-	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation`,
-		id, p.Agent, p.Session, p.Path).Scan(&operation)
+	var counted int
+	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation, counted`,
+		id, p.Agent, p.Session, p.Path).Scan(&operation, &counted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return notOpen{id}
 	}
 	if err == nil && operation == call.OpPlan {
 		err = t.s.desk.EndBudgets(t.Tx, id)
+	}
+	if err == nil && counted != 0 {
+		err = t.s.sessions.UseEnded(t.Tx, id, outcome == gate.Succeeded)
 	}
 	return err
 }
@@ -385,6 +390,9 @@ func (s *state) recover(ctx context.Context) (closed int, err error) {
 		for _, c := range open {
 			e := &gate.Event{Kind: "outcome", Call: c, Outcome: &gate.End{Outcome: gate.Unknown, Detail: "the gate stopped before anyone reported how it ended"}}
 			if err := s.record.append(t, e); err != nil {
+				return err
+			}
+			if err := s.sessions.UseEnded(t, c.ID, false); err != nil {
 				return err
 			}
 		}

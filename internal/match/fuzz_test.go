@@ -40,6 +40,28 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
+// FuzzCovers: where one pattern is said to lie within another, no path that the
+// narrow one matches escapes the wide one.
+func FuzzCovers(f *testing.F) {
+	for _, s := range [][3]string{
+		{"/srv/**", "/srv/a/**", "/srv/a/b"}, {"/a/*", "/a/{b,c}", "/a/b"}, {"/**/x", "/a/**/x", "/a/x"}, {"/a/[a-c]*", "/a/b?", "/a/bz"}, {"./**", "src/**/*.go", "/work/src/x.go"},
+	} {
+		f.Add(s[0], s[1], s[2])
+	}
+	f.Fuzz(func(t *testing.T, wide, narrow, p string) {
+		w, errW := match.CompileSet(base, wide)
+		n, errN := match.CompileSet(base, narrow)
+		if errW != nil || errN != nil {
+			return
+		}
+		covers := match.Covers(w, n)
+		_, inNarrow := n.Match(p)
+		if _, inWide := w.Match(p); covers == match.Yes && inNarrow && !inWide {
+			t.Errorf("%q is said to cover %q, and does not match %q", wide, narrow, p)
+		}
+	})
+}
+
 // knownDifference: doublestar reads a few malformed or degenerate spellings differently, such as
 // stars in a row that are not a whole element ("/a**" does not hold "/a" there); we follow what its
 // documentation says.

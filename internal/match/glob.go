@@ -435,9 +435,9 @@ func (s PathSet) Globs() []Glob { return append([]Glob(nil), s.globs...) }
 
 // Match returns the first glob that holds p exactly.
 func (s PathSet) Match(p string) (Glob, bool) {
-	for _, g := range s.globs {
-		if g.Match(p) {
-			return g, true
+	for i := range s.globs {
+		if g := &s.globs[i]; g.Match(p) {
+			return *g, true
 		}
 	}
 	return Glob{}, false

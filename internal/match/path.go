@@ -311,15 +311,16 @@ func plain(p string, parents bool) bool {
 	if p == "" || p[0] != '/' {
 		return false
 	}
-	for rest := p[1:]; rest != "" || p != "/"; {
-		el, after, more := strings.Cut(rest, "/")
-		if el == "" || el == "." || el == ".." && !parents {
+	start := 1
+	for i := 1; i <= len(p) && len(p) > 1; i++ {
+		if i < len(p) && p[i] != '/' {
+			continue
+		}
+		switch el := p[start:i]; {
+		case el == "", el == ".", el == ".." && !parents:
 			return false
 		}
-		if !more {
-			break
-		}
-		rest = after
+		start = i + 1
 	}
 	return true
 }

@@ -341,17 +341,30 @@ func (x *exchange) admitted(ctx context.Context, t *target, l *live, m *wire.Mes
 		}
 		ans.CallID = ans.Edited.ID
 	}
+	told := false
 	var held string
 	resp, err := x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte {
 		data, note := screen(r, m.Method, t.entry.Spec.Output)
-		held = note
+		if held = note; ans.Counted && !told {
+			told = true
+			outcome, detail := outcomeOf(r, nil)
+			x.front.finishNow(ans.CallID, c.Principal, outcome, noting(detail, held))
+		}
 		return data
 	})
-	outcome, detail := outcomeOf(resp, err)
-	if held != "" {
-		detail = strings.TrimPrefix(detail+"; "+held, "; ")
+	if told {
+		return
 	}
-	x.front.finish(ans.CallID, c.Principal, outcome, detail)
+	outcome, detail := outcomeOf(resp, err)
+	x.front.finish(ans.CallID, c.Principal, outcome, noting(detail, held))
+}
+
+// noting adds what was held back of an answer to how the call ended.
+func noting(detail, held string) string {
+	if held == "" {
+		return detail
+	}
+	return strings.TrimPrefix(detail+"; "+held, "; ")
 }
 
 // edited returns the request with the arguments that a person gave it.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // Explanation is a policy in force, each part with where it came from.
@@ -17,8 +18,18 @@ type Explanation struct {
 	Profiles   []ExplainedProfile `json:"profiles"`
 	Rules      []ExplainedRule    `json:"rules,omitzero"`
 	Operations []ExplainedEntry   `json:"operations,omitzero"`
+	// Tools are the declarations of tools.
+	Tools []ExplainedTool `json:"tools,omitzero"`
 	// Ignored lists what a layer tried to loosen without the right to.
 	Ignored Problems `json:"ignored,omitzero"`
+}
+
+// ExplainedTool is one declaration in force.
+type ExplainedTool struct {
+	declare.Tool
+	// Inert says that the file switches the argument gate off.
+	Inert  bool   `json:"inert,omitzero"`
+	Source string `json:"source"`
 }
 
 // ExplainedSetting is one setting in force.
@@ -63,6 +74,9 @@ func (s *Snapshot) Explain() Explanation {
 	for i := range s.operations {
 		o := &s.operations[i]
 		e.Operations = append(e.Operations, ExplainedEntry{Entry: o.rule, Level: call.Deny, Words: "the policy denies " + o.rule, Source: o.source})
+	}
+	for _, d := range s.Declared.All() {
+		e.Tools = append(e.Tools, ExplainedTool{Tool: *d.Tool, Inert: d.Inert, Source: d.Source})
 	}
 	return e
 }
@@ -187,6 +201,12 @@ func (e Explanation) String() string {
 	for _, o := range e.Operations {
 		fmt.Fprintf(&b, "  %-30s %-20s %s\n", o.Entry, o.Level, o.Source)
 	}
+	if len(e.Tools) > 0 {
+		b.WriteString("\ntools, as they are declared\n")
+	}
+	for i := range e.Tools {
+		fmt.Fprintf(&b, "  %s\n", e.Tools[i].words())
+	}
 	if len(e.Ignored) > 0 {
 		b.WriteString("\nignored, because the layer may not loosen it\n")
 	}
@@ -211,4 +231,23 @@ func (l LayerInfo) words() string {
 		words = append(words, "may only tighten")
 	}
 	return " (" + strings.Join(words, "; ") + ")"
+}
+
+// words is the declaration in one line.
+func (t *ExplainedTool) words() string {
+	held := "nothing is held against it"
+	if t.Policy != nil && !t.Inert {
+		var sides []string
+		for _, side := range declare.Sides() {
+			sides = append(sides, fmt.Sprintf("%s %s", side, t.Policy.Stance(side)))
+		}
+		held = strings.Join(sides, "; ")
+	}
+	if t.Inert {
+		held = "INERT: its policy is told and not enforced"
+	}
+	if !t.Constraints.IsZero() {
+		held += "; with constraints"
+	}
+	return fmt.Sprintf("%-30s %-60s %s", t.Name, held, t.Source)
 }

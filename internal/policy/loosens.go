@@ -37,6 +37,7 @@ func Loosens(old, new *Snapshot) []Change {
 	changes = append(changes, profilesLoosen(old.profiles, new.profiles)...)
 	changes = append(changes, rulesLoosen(old.rules, new.rules)...)
 	changes = append(changes, operationsLoosen(old, new)...)
+	changes = append(changes, declaredLoosen(old, new)...)
 	return append(changes, capabilitiesLoosen(old, new)...)
 }
 

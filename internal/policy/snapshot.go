@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
@@ -22,6 +23,10 @@ type Snapshot struct {
 	// gate.
 	Knowledge *knowledge.Base
 
+	// Declared is what tools say about themselves, nil if none does.
+	Declared *argument.Set
+
+	declared      []argument.File
 	knowledgeHash call.Digest
 	// profiles all apply; the strictest counts. There is more than one where
 	// a lower layer tightens some of what the profile above it says.

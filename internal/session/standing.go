@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
@@ -32,6 +33,10 @@ type Standing struct {
 	// SessionEnded is set for a session that is over and for one that never
 	// was.
 	SessionEnded bool
+	// Paused says which execution of the agent waits for a person, and why, ""
+	// if none does. Hooks' sessions have no steps and are not paused, unless
+	// the execution is theirs.
+	Paused string
 	// Elements is the policy of the elements that are active for the agent in
 	// the session's workspace.
 	Elements *element.Set
@@ -165,7 +170,28 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 		}
 		st.Policy, st.Epoch = h.Hash, h.Epoch
 	}
+	if err := g.judgePauses(tx, &st, key.agent); err != nil {
+		return Standing{}, err
+	}
 	return st, g.judgeElements(tx, &st, &k, key.agent)
+}
+
+// hookSurface is how the surfaces of agents' hooks begin.
+const hookSurface = "hook:"
+
+// judgePauses finds out whether an execution of the agent, or of one it was
+// started by, is paused: a new session, a sub-agent or a child goes on no more
+// than the one that was stopped.
+func (g *Registry) judgePauses(tx *store.Tx, st *Standing, agent string) error {
+	if g.paused == nil || st.Session == nil {
+		return nil
+	}
+	p, err := g.paused(tx, append([]string{agent}, st.Session.Lineage...))
+	if err != nil || p == nil || strings.HasPrefix(st.Session.Surface, hookSurface) && p.Session != st.Session.ID {
+		return err
+	}
+	st.Paused = p.Why
+	return nil
 }
 
 // judgeElements compiles what is active. A list that is not as the gate left

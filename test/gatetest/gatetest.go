@@ -31,6 +31,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
 var build = sync.OnceValues(func() (string, error) {
@@ -41,6 +42,12 @@ var build = sync.OnceValues(func() (string, error) {
 	const commands = "github.com/seed-3ebc6b8a/gatehouse/cmd/"
 	// The hook lies beside the main program, as it does when installed.
 	cmd := exec.Command("go", "build", "-o", dir, commands+"gatehouse", commands+"gatehouse-hook")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	// So does the second stage of a sandbox.
+	cmd = exec.Command("go", "build", "-ldflags=-E="+launch.Entry, "-o", dir, commands+"gatehouse-launch")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
