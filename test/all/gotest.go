@@ -13,7 +13,7 @@ import (
 )
 
 // testTimeout ends a package whose tests hang.
-const testTimeout = 20 * time.Minute
+const testTimeout = 40 * time.Minute
 
 // goTest runs go test on the packages and reports each of them as it ends.
 func goTest(ctx context.Context, w *work, name string, flags, packages []string) outcome {
