@@ -302,7 +302,7 @@ func (d *daemon) wire(addr string) error {
 	d.restore = d.openRestore()
 	d.gate = gate.New(gate.Options{
 		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
-		Scope: policy.Holds,
+		Scope: policy.Holds, Took: d.record.took,
 	})
 	d.upstreams = &upstreams{store: d.store, registry: upstream.New(d.keys), record: d.record.act}
 	d.admin = admin.New(admin.Options{
