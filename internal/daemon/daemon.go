@@ -248,7 +248,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 		return errors.Join(err, d.store.Close())
 	}
 	if _, err := d.keeper.Recover(ctx); err != nil {
-		return errors.Join(err, d.store.Close())
+		// Nothing in a batch loosens, so this keeps nobody from starting; it is
+		// tried again at every start.
+		d.log.Error("a batch that an earlier run did not finish could not be taken back", "error", err)
 	}
 	if closed > 0 {
 		d.log.Warn("calls of an earlier run had no known end; their outcome is unknown", "calls", closed)
