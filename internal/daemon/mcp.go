@@ -41,6 +41,7 @@ func (d *daemon) openTools() error {
 	}
 	about.Params = native.Params
 	d.tools = &aql.Tools{Gate: d.gate, Native: native, Begin: d.keeper.Begin, More: d.dispatchTools(), Log: d.log}
+	ask.Check = d.tools.Check
 	return nil
 }
 
