@@ -198,4 +198,9 @@ var figures = []figure{
 		value: metric{"BenchmarkEgress", "bare-MiB/s"}, ratio: metric{"BenchmarkEgress", "bare-proxy/direct"},
 		bar: 0.7, atLeast: true,
 	},
+	{
+		name: "sandbox: TLS through the proxy against direct", pkg: "sandbox",
+		value: metric{"BenchmarkEgress", "tls-MiB/s"}, ratio: metric{"BenchmarkEgress", "tls-proxy/direct"},
+		bar: 0.7, atLeast: true,
+	},
 }

@@ -45,8 +45,9 @@ func (b *bubble) close() {
 	b.own = nil
 }
 
-// data passes a small file by content.
-func (b *bubble) data(dest, content string) error {
+// data passes a small file by content: --file makes it, --ro-bind-data lays it
+// over what is there.
+func (b *bubble) data(op, dest, content string) error {
 	f, err := sealed("data", 0o444, func(w io.Writer) error {
 		_, err := io.WriteString(w, content)
 		return err
@@ -54,7 +55,7 @@ func (b *bubble) data(dest, content string) error {
 	if err != nil {
 		return err
 	}
-	b.add("--perms", "0444", "--file", b.pass(f, true), dest)
+	b.add("--perms", "0444", op, b.pass(f, true), dest)
 	return nil
 }
 

@@ -25,6 +25,10 @@ func (b *bubble) mounts() error {
 		}
 	}
 	b.add("--proc", "/proc", "--dev", "/dev")
+	// It lists the user's keys, whatever namespace asks.
+	if _, err := os.Lstat("/proc/keys"); err == nil {
+		b.add("--dev-bind", "/dev/null", "/proc/keys")
+	}
 	size := strconv.FormatInt(p.limits.TempSize, 10)
 	for _, dir := range privateDirs(p) {
 		b.add("--size", size, "--perms", "0700", "--tmpfs", dir)
@@ -38,7 +42,10 @@ func (b *bubble) mounts() error {
 		return err
 	}
 	for _, path := range sortedKeys(p.spec.Files) {
-		if err := b.data(path, p.spec.Files[path]); err != nil {
+		if p.inRoot(path) {
+			continue
+		}
+		if err := b.data("--file", path, p.spec.Files[path]); err != nil {
 			return err
 		}
 	}
@@ -47,6 +54,19 @@ func (b *bubble) mounts() error {
 	}
 	if err := b.declared(); err != nil {
 		return err
+	}
+	for _, path := range sortedKeys(p.spec.Files) {
+		if !p.inRoot(path) {
+			continue
+		}
+		// A mount needs something to cover, and what would be made for it here
+		// would be made on the host.
+		if fi, err := os.Lstat(path); err != nil || !fi.Mode().IsRegular() {
+			return fmt.Errorf("%s lies in a declared root and is no file that could be covered", path)
+		}
+		if err := b.data("--ro-bind-data", path, p.spec.Files[path]); err != nil {
+			return err
+		}
 	}
 	b.add("--dir", p.dir, "--remount-ro", "/")
 	return nil
@@ -106,7 +126,7 @@ func (b *bubble) etc(whole bool) error {
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	}
 	for _, path := range sortedKeys(files) {
-		if err := b.data(path, files[path]); err != nil {
+		if err := b.data("--file", path, files[path]); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,8 @@ func containerArgs(engine Backend, p *plan, uid, gid int, dir string, hard hardL
 		args = append(args, "--pids-limit="+strconv.FormatInt(l.Processes, 10))
 	}
 	size := strconv.FormatInt(l.TempSize, 10)
-	for _, t := range []string{"/tmp", "/run", "/var/tmp", p.home} {
+	args = append(args, "--shm-size="+size)
+	for _, t := range containerPrivate(p) {
 		args = append(args, "--tmpfs="+t+private+",size="+size)
 	}
 	args = append(args, "--mount="+bindMount(dir, true))
@@ -61,6 +62,9 @@ func containerArgs(engine Backend, p *plan, uid, gid int, dir string, hard hardL
 	}
 	return append(args, p.spec.Image)
 }
+
+// containerPrivate are empty and the run's own.
+func containerPrivate(p *plan) []string { return []string{"/tmp", "/run", "/var/tmp", p.home} }
 
 // hardLimits are what this process may give on; 0 is no limit.
 type hardLimits struct{ files, processes int64 }

@@ -47,12 +47,35 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 		},
 		config: func(*launch.Config, string) {},
 	}
-	if p.spec.Image != "" {
-		q.holds |= ReadAbsent
-	} else {
+	if abi := landlockABI(); abi >= 5 {
+		q.want |= launch.FactLandlockFS
+		q.config = func(cfg *launch.Config, dir string) {
+			cfg.HandledFS, cfg.Scoped = landlockMasks(abi)
+			cfg.Rules = containerRules(p, cfg.HandledFS, dir)
+		}
+	} else if p.spec.Image == "" {
 		q.holds &^= ReadRoots // the host's root is all there
 	}
+	if p.spec.Image != "" {
+		q.holds |= ReadAbsent
+	}
 	return q.start(p, st)
+}
+
+// containerRules repeat what the mounts say, and on the host's own root say what
+// of it may be read. What an image holds is nobody's secret.
+func containerRules(p *plan, handled uint64, dir string) []launch.Rule {
+	rules := confinedRules(p, handled, dir+"/tmp")
+	for _, path := range append(containerPrivate(p), "/dev/shm") {
+		rules = append(rules, launch.Rule{Path: path, Access: handled &^ unix.LANDLOCK_ACCESS_FS_IOCTL_DEV})
+	}
+	// The processes in it are the run's own.
+	rules = append(rules, launch.Rule{Path: "/proc", Access: landlockRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE},
+		launch.Rule{Path: "/dev/pts", Access: landlockRead | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV})
+	if p.spec.Image != "" {
+		rules = append(rules, launch.Rule{Path: "/", Access: landlockRead})
+	}
+	return rules
 }
 
 func ownHardLimits() hardLimits {

@@ -259,11 +259,14 @@ func victimHurt(h *host, _ string) bool {
 
 func (h *host) spec(b sandbox.Backend) sandbox.Spec {
 	s := sandbox.Spec{
-		Dir: h.ws, Write: []string{h.ws}, Backend: b, Env: sandbox.Env{Pass: []string{}, Set: h.env},
+		Dir: h.ws, Write: []string{h.ws}, Backend: b, Launcher: shippedLauncher(h.t), Env: sandbox.Env{Pass: []string{}, Set: h.env},
 		Limits: sandbox.Limits{Wall: 30 * time.Second}, Quarantine: h.dir + "/quarantine",
 	}
 	if b != sandbox.Bubblewrap {
 		s.Without = sandbox.ProtectedPaths
+	}
+	if b == sandbox.Docker { // it takes an image of this machine's kind, and an engine
+		s.Image = os.Getenv("GATEHOUSE_DOCKER_IMAGE")
 	}
 	return s
 }
@@ -359,26 +362,29 @@ var only = flag.String("only", "", "make only the escape attempts whose names ma
 
 // TestEscapes makes every attempt against every back-end of this host.
 func TestEscapes(t *testing.T) {
-	for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail} {
+	for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock, sandbox.Firejail, sandbox.Podman, sandbox.Docker} {
 		t.Run(string(b), func(t *testing.T) {
+			if b == sandbox.Podman || b == sandbox.Docker {
+				needBackend(t, b)
+			}
 			if b == sandbox.Firejail {
 				if os.Getuid() == 0 && os.Getenv("GH_KNOWN_USER") == "" {
 					asKnownUser(t, "^TestEscapes$/^firejail$", false)
 					return
 				}
-				needFirejail(t)
+				needBackend(t, b)
 			}
 			runEscapes(t, b)
 		})
 	}
 }
 
-// needFirejail skips where firejail does not run for the user of the attempts.
-func needFirejail(t *testing.T) {
+// needBackend skips where a back-end does not run for the user of the attempts.
+func needBackend(t *testing.T, b sandbox.Backend) {
 	t.Helper()
 	h := newHost(t, escapeUser)
 	defer h.close()
-	s := h.spec(sandbox.Firejail)
+	s := h.spec(b)
 	s.Command = []string{"/bin/true"}
 	if _, err := sandbox.Run(t.Context(), s); err != nil {
 		t.Skip(err)
@@ -392,9 +398,9 @@ func runEscapes(t *testing.T, b sandbox.Backend) {
 	}
 	tried, mechanisms := 0, map[string]bool{}
 	names := map[string]bool{}
-	// Firejail looks once a second whether its command has ended; meanwhile
-	// others can be tried.
-	at := make(chan struct{}, map[bool]int{false: 1, true: 8}[b == sandbox.Firejail])
+	// Firejail looks once a second whether its command has ended, and engines take
+	// as long to start one; meanwhile others can be tried.
+	at := make(chan struct{}, map[sandbox.Backend]int{sandbox.Bubblewrap: 1, sandbox.Landlock: 1, sandbox.Firejail: 8, sandbox.Podman: 6, sandbox.Docker: 6}[b])
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for _, a := range attempts() {
@@ -446,7 +452,7 @@ func runEscapes(t *testing.T, b sandbox.Backend) {
 // was thought of. That each works without a sandbox TestEscapes shows.
 func TestAttack37ProtectedPaths(t *testing.T) {
 	list := protectedAttempts()
-	for _, a := range moreAttempts() {
+	for _, a := range append(moreAttempts(), thirdAttempts()...) {
 		if strings.HasPrefix(a.how, "protected") {
 			list = append(list, a)
 		}

@@ -38,6 +38,7 @@ type job struct {
 	facts    *facts
 	services []io.Closer // proxy, seccomp listener
 	waits    sync.WaitGroup
+	waiting  int // the process that waits to become the command
 	startErr string
 	executed bool // the command has started; only the listener's goroutine looks
 }
@@ -88,6 +89,7 @@ func (j *job) handshake(info io.Reader, claim func(*plan, *report) Guarantee) er
 		r.close()
 		return j.fail(err)
 	}
+	j.waiting = r.pid
 	if err := j.before(); err != nil {
 		r.close()
 		return j.fail(err)

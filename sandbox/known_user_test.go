@@ -47,7 +47,7 @@ func asKnownUser(t *testing.T, test string, become bool) {
 		cmd.Args = append(cmd.Args, "-test.short")
 	}
 	cmd.Dir = "/"
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir + "/home", "GH_KNOWN_USER=yes"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir + "/home", "GH_KNOWN_USER=yes", "GH_LAUNCHER=" + shippedLauncher(t)}
 	if become {
 		cmd.Env = append(cmd.Env, "GH_BECOME=yes")
 	}

@@ -234,6 +234,11 @@ func (p *plan) ownView() bool {
 	return p.spec.Overlay.active() || len(p.spec.Files) > 0 || p.spec.Channel != nil
 }
 
+// inRoot says whether a path lies in what was declared.
+func (p *plan) inRoot(path string) bool {
+	return slices.ContainsFunc(p.roots, func(r root) bool { return within(path, r.path) })
+}
+
 func (p *plan) overlayRoot() string {
 	real, err := filepath.EvalSymlinks(p.spec.Overlay.Root)
 	if err != nil {

@@ -209,8 +209,10 @@ func confinedRules(p *plan, handled uint64, tmp string) []launch.Rule {
 	var rules []launch.Rule
 	for _, path := range append(slices.Clone(p.runtime), "/etc/passwd", "/etc/group", "/etc/nsswitch.conf") {
 		// A link into a tree that has a rule of its own needs none.
-		if target, err := filepath.EvalSymlinks(path); err == nil && target != path && within(target, "/usr") {
-			continue
+		if _, err := os.Readlink(path); err == nil {
+			if target, err := filepath.EvalSymlinks(path); err == nil && within(target, "/usr") {
+				continue
+			}
 		}
 		rules = append(rules, launch.Rule{Path: path, Access: read})
 	}

@@ -112,7 +112,7 @@ func (j *job) before() error {
 	if ask == nil {
 		return nil
 	}
-	st := Standing{Backend: j.backend, Guarantees: j.guarantees, Path: j.plan.path, Dir: j.plan.dir}
+	st := Standing{Backend: j.backend, Guarantees: j.guarantees, Path: j.plan.path, Dir: j.plan.dir, Process: j.waiting}
 	for _, r := range j.plan.roots {
 		// What goes into a layer is not written to its root.
 		if r.write && !(j.plan.spec.Overlay.active() && r.path == j.plan.overlayRoot()) {

@@ -55,7 +55,8 @@ type Spec struct {
 	UnixSockets []string
 
 	// Files are small files of the caller's making that the command finds at
-	// their paths and cannot change, by content.
+	// their paths and cannot change, by content. In a declared root one covers a
+	// file that is there.
 	Files map[string]string
 	// Channel, when not nil, is a way from inside to the caller.
 	Channel *Channel
@@ -106,6 +107,9 @@ type Standing struct {
 	Guarantees Guarantee // achieved and proven
 	Path       string    // the program, as it was found
 	Dir        string
+	// Process is the one that waits to become the command, 0 where the back-end
+	// starts none before it.
+	Process int
 	// Read and Write are the declared roots, canonical; DIR/** is a tree.
 	Read, Write []string
 }

@@ -100,7 +100,7 @@ func (e *Env) Call(ctx context.Context, name string, args any) (json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	out := e.inv.Call(ctx, name, raw)
+	out := e.inv.call(ctx, name, raw, e.budget)
 	switch {
 	case out.Denied:
 		return nil, fmt.Errorf("%s was denied: %s", name, out.Reason)

@@ -16,6 +16,8 @@ type Call struct {
 	Capabilities []string `json:"capabilities,omitempty"`
 	// Approval has a person asked whatever the policy says.
 	Approval bool `json:"approval,omitempty"`
+	// Budget is the plan's that the call may draw from.
+	Budget string `json:"budget,omitempty"`
 }
 
 // Interceptor looks at a call before it runs. The first that does not proceed

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -38,6 +37,8 @@ type Verdict struct {
 	State, Text string
 	// Args are other arguments that a person put in place.
 	Args json.RawMessage
+	// Budget is what the calls of a plan draw from.
+	Budget string
 }
 
 // GateOptions say how a gate is reached. The zero value reaches this user's.
@@ -92,32 +93,10 @@ type remote struct {
 
 // Submit sends a call to the gate.
 func (r *remote) Submit(ctx context.Context, c Call) (Verdict, error) {
-	var out struct {
-		CallID  string          `json:"call_id"`
-		Verdict string          `json:"verdict"`
-		Message string          `json:"message"`
-		Request string          `json:"request"`
-		Edited  json.RawMessage `json:"edited_args"`
-	}
-	err := r.post(ctx, "/v1/calls", map[string]any{
-		"kind": "external", "operation": c.Tool, "args": c.Args, "dir": r.opts.Dir, "path": c.Agent, "wait_ms": r.opts.Wait.Milliseconds(), "ask": c.Approval,
-	}, &out)
-	if err != nil {
-		return Verdict{}, err
-	}
-	if out.CallID == "" && out.Verdict == "allowed" {
-		return Verdict{}, errors.New("the gate's answer names no call")
-	}
-	v := Verdict{Allowed: out.Verdict == "allowed", ID: out.CallID, Message: out.Message, Request: out.Request, Args: out.Edited}
-	if v.Allowed || v.Request == "" {
-		return v, nil
-	}
-	var st struct{ State, Text string }
-	if err := r.do(ctx, http.MethodGet, "/v1/requests/"+v.Request, nil, &st); err != nil {
-		return Verdict{}, err
-	}
-	v.State, v.Text = st.State, st.Text
-	return v, nil
+	return r.submit(ctx, "/v1/calls", map[string]any{
+		"kind": "external", "operation": c.Tool, "args": c.Args, "needs": c.Capabilities, "dir": r.opts.Dir, "path": c.Agent,
+		"wait_ms": r.opts.Wait.Milliseconds(), "ask": c.Approval, "budget": c.Budget,
+	})
 }
 
 // Done reports how a call ended.

@@ -23,6 +23,11 @@ func (a *Agent) Invoke() *Invocation { return &Invocation{agent: a, track: newTr
 // the gate, and only then the tool. Every way that does not end in a run is a
 // denial with a reason the model can read.
 func (inv *Invocation) Call(ctx context.Context, name string, args json.RawMessage) Outcome {
+	return inv.call(ctx, name, args, "")
+}
+
+// call makes a call that may draw from a plan's budget.
+func (inv *Invocation) call(ctx context.Context, name string, args json.RawMessage, budget string) Outcome {
 	a := inv.agent
 	t := a.tools[name]
 	if t == nil {
@@ -36,7 +41,7 @@ func (inv *Invocation) Call(ctx context.Context, name string, args json.RawMessa
 		inv.track.denied(name)
 		return inv.deny(t, name, args, reason)
 	}
-	out, ran := inv.attempt(ctx, t, args)
+	out, ran := inv.attempt(ctx, t, args, budget)
 	switch {
 	case ran:
 		inv.track.end(name, out.Err == nil)
@@ -48,7 +53,7 @@ func (inv *Invocation) Call(ctx context.Context, name string, args json.RawMessa
 }
 
 // attempt takes a call that the constraints let through on its way.
-func (inv *Invocation) attempt(ctx context.Context, t *bound, args json.RawMessage) (out Outcome, ran bool) {
+func (inv *Invocation) attempt(ctx context.Context, t *bound, args json.RawMessage, budget string) (out Outcome, ran bool) {
 	name := t.decl.Name
 	if reason := inv.outside(t, args); reason != "" {
 		return inv.deny(t, name, args, reason), false
@@ -66,6 +71,7 @@ func (inv *Invocation) attempt(ctx context.Context, t *bound, args json.RawMessa
 	if err != nil {
 		return inv.deny(t, name, args, err.Error()), false
 	}
+	c.Budget = budget
 	if t.confirm {
 		yes, err := false, error(nil)
 		if inv.agent.spec.ConfirmWith != nil {
@@ -85,9 +91,9 @@ func (inv *Invocation) ask(ctx context.Context, t *bound, c Call) (Outcome, bool
 		if t.approval {
 			return inv.deny(t, c.Tool, c.Args, c.Tool+" needs a person's approval, and no gate is connected"), false
 		}
-		return inv.run(ctx, t, c.Args)
+		return inv.run(ctx, t, c.Args, "")
 	}
-	v, err := g.Submit(ctx, c)
+	v, err := inv.submit(ctx, t, c)
 	switch {
 	case err != nil:
 		return inv.deny(t, c.Tool, c.Args, "the gate could not be asked: "+err.Error()), false
@@ -97,13 +103,18 @@ func (inv *Invocation) ask(ctx context.Context, t *bound, c Call) (Outcome, bool
 		return out, false
 	}
 	if v.Args != nil { // a person put other arguments in place
+		if t.plan != nil {
+			reason := "a plan was edited: call the tool again with the arguments that fit"
+			_ = g.Done(context.WithoutCancel(ctx), c, v.ID, "refused", reason)
+			return inv.deny(t, c.Tool, c.Args, reason), false
+		}
 		if reason := inv.outside(t, v.Args); reason != "" {
 			_ = g.Done(context.WithoutCancel(ctx), c, v.ID, "refused", reason)
 			return inv.deny(t, c.Tool, v.Args, reason), false
 		}
 		c.Args = v.Args
 	}
-	out, ran := inv.run(ctx, t, c.Args)
+	out, ran := inv.run(ctx, t, c.Args, v.Budget)
 	outcome, detail := "succeeded", ""
 	if out.Err != nil {
 		outcome, detail = "failed", out.Err.Error()
@@ -115,12 +126,12 @@ func (inv *Invocation) ask(ctx context.Context, t *bound, c Call) (Outcome, bool
 }
 
 // run runs the tool.
-func (inv *Invocation) run(ctx context.Context, t *bound, args json.RawMessage) (Outcome, bool) {
+func (inv *Invocation) run(ctx context.Context, t *bound, args json.RawMessage, budget string) (Outcome, bool) {
 	env, err := newEnv(&t.decl, inv.agent.base)
 	if err != nil {
 		return inv.deny(t, t.decl.Name, args, err.Error()), false
 	}
-	env.inv = inv
+	env.inv, env.budget = inv, budget
 	result, err := execute(ctx, t, env, args)
 	for _, r := range env.Refusals() {
 		inv.tell(t, Event{Kind: Refused, Args: args, Reason: r})

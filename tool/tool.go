@@ -62,7 +62,8 @@ type Spec struct {
 	Capabilities []string
 	Constraints  Constraints
 	// Parts names the tools that this one calls with [Env.Call]. Each of those
-	// calls is a call of its own: judged, counted and recorded.
+	// calls is a call of its own: judged, counted and recorded. [Plan] has a
+	// person asked about all of them at once.
 	Parts []string
 	// Roles gives roles to arguments that a struct tag does not reach, such
 	// as the values of a map: "options.*".
@@ -74,6 +75,7 @@ type Tool struct {
 	decl  declare.Tool
 	run   func(context.Context, *Env, []byte) (any, error)
 	needs func([]byte) ([]string, error)
+	plan  func([]byte) ([]Step, error)
 	err   error // what is wrong with the declaration, reported by NewAgent
 }
 

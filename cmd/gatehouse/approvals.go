@@ -176,7 +176,11 @@ func printRequest(w io.Writer, r *admin.Request) error {
 		}
 	}
 	for i, o := range r.Offers {
-		fmt.Fprintf(w, "offer %d      approve %s\n", i, match.Visible(o.Words))
+		suggested := ""
+		if o.Suggested {
+			suggested = " (what the active elements ask for)"
+		}
+		fmt.Fprintf(w, "offer %d      approve %s%s\n", i, match.Visible(o.Words), suggested)
 		if i < len(r.History) {
 			printHistory(w, r.History[i])
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
@@ -26,19 +27,22 @@ func shelf() (changes.Shelf, error) {
 }
 
 func newChanges(a *app) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := a.withCredential(&cobra.Command{
 		Use: "changes", Short: "What confined runs changed, and what of it to take over",
 		Long: `A run with --overlay or --clone leaves the directory it works on as it is. What it
 changed waits here, sealed: shown as a diff, taken over when a person accepts it,
 gone when it is discarded. The name of a set of changes is the beginning of its
-hash, so what you accept is what was shown.`,
+hash, so what you accept is what was shown.
+
+Where a gate is running, accepting and discarding are an approver's acts: they take
+a credential and go on record with that hash.`,
 		Example: `  gatehouse run --overlay -- npm install
   gatehouse changes list
   gatehouse changes show 3f9a2c41d07be518
-  gatehouse changes accept 3f9a src/main.go
-  gatehouse changes discard 3f9a`,
-	}
-	cmd.AddCommand(newChangesList(a), newChangesShow(a), newChangesAccept(a), newChangesDiscard())
+  gatehouse changes accept 3f9a src/main.go --credential-file me.key
+  gatehouse changes discard 3f9a --credential-file me.key`,
+	})
+	cmd.AddCommand(newChangesList(a), newChangesShow(a), newChangesAccept(a), newChangesDiscard(a))
 	return cmd
 }
 
@@ -170,17 +174,10 @@ agents and editors, start-up files) are taken over one by one: name each with
 			if err != nil {
 				return err
 			}
-			var done []string
-			if e.Set != nil {
-				if err := confirmProtected(e.Set, protected); err != nil {
-					return err
-				}
-				done, err = e.Set.Accept(changes.Acceptance{Hash: e.Set.Hash, Paths: args[1:], Protected: protected})
-			} else if len(protected) > 0 {
+			if e.Set == nil && len(protected) > 0 {
 				return usageError{errors.New("--protected is for overlays; a branch of a clone is merged by you")}
-			} else {
-				done, err = e.Clone.Accept(cmd.Context(), e.Clone.Hash, args[1:]...)
 			}
+			done, err := a.accept(cmd, e, args[1:], protected)
 			if a.json {
 				return errors.Join(printJSON(out(cmd), map[string]any{"id": e.ID, "accepted": append([]string{}, done...)}), err)
 			}
@@ -195,6 +192,25 @@ agents and editors, start-up files) are taken over one by one: name each with
 	})
 	cmd.Flags().StringArrayVar(&protected, "protected", nil, "protected file to take over as well; each is asked about")
 	return cmd
+}
+
+// accept takes changes over, with a record before and after.
+func (a *app) accept(cmd *cobra.Command, e *changes.Entry, paths, protected []string) (done []string, err error) {
+	if e.Set != nil {
+		if err := confirmProtected(e.Set, protected); err != nil {
+			return nil, err
+		}
+	}
+	r, err := a.record(cmd.Context(), cmd.ErrOrStderr(), e, "accept", admin.Layer{Paths: paths, Protected: protected})
+	if err != nil {
+		return nil, err
+	}
+	if e.Set != nil {
+		done, err = e.Set.Accept(changes.Acceptance{Hash: e.Set.Hash, Paths: paths, Protected: protected})
+	} else {
+		done, err = e.Clone.Accept(cmd.Context(), e.Clone.Hash, paths...)
+	}
+	return done, r.accepted(cmd.Context(), done, err)
 }
 
 // confirmProtected shows each protected file and asks on the controlling
@@ -225,7 +241,7 @@ func confirmProtected(s *changes.Set, paths []string) error {
 	return nil
 }
 
-func newChangesDiscard() *cobra.Command {
+func newChangesDiscard(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "discard ID...", Short: "Delete changes that nobody wants", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -234,6 +250,13 @@ func newChangesDiscard() *cobra.Command {
 				return err
 			}
 			for _, id := range args {
+				e, err := sh.Open(id)
+				if err != nil { // broken, or none: the first has no hash, the second nothing to delete
+					e = &changes.Entry{ID: id}
+				}
+				if _, err := a.record(cmd.Context(), cmd.ErrOrStderr(), e, "discard", admin.Layer{}); err != nil {
+					return err
+				}
 				if err := sh.Discard(id); err != nil {
 					return err
 				}

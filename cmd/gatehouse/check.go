@@ -184,12 +184,9 @@ func (d *decider) compile() error {
 	if d.policyFile != "" {
 		files = []string{d.policyFile}
 	}
-	layers, err := d.app.readPolicies(files)
-	if err != nil {
-		return err
-	}
 	d.home, _ = os.UserHomeDir()
-	d.snap, err = compile(layers)
+	var err error
+	_, d.snap, err = d.app.snapshot(files)
 	return err
 }
 

@@ -66,6 +66,9 @@ func (s *shellCheck) run(cmd *cobra.Command, words []string, lines bool) error {
 	} else {
 		fmt.Fprintf(out(cmd), "class %s, risk %d\n", f.Class, f.Risk)
 		err = printDecision(out(cmd), words[0], got)
+		if s.cwd == "" && d.Level != call.AutoApprove {
+			fmt.Fprintln(cmd.ErrOrStderr(), "Only the words were judged; --cwd DIR has paths, links and programs looked at as well.")
+		}
 	}
 	if err != nil {
 		return err
@@ -79,10 +82,11 @@ func (s *shellCheck) prepare() error {
 	if s.policyFile != "" {
 		files = []string{s.policyFile}
 	}
-	layers, err := s.app.readPolicies(files)
+	set, err := s.app.readPolicies(files)
 	if err != nil {
 		return err
 	}
+	layers := set.layers
 	if s.profile != "" {
 		text := fmt.Sprintf("version = 1\nprofile = %s\n", quoteJSON(s.profile))
 		f, err := policy.Parse("--profile", []byte(text))
@@ -97,7 +101,7 @@ func (s *shellCheck) prepare() error {
 			return err
 		}
 	}
-	opts := policy.Options{Home: s.home, Isolation: s.isolation}
+	opts := policy.Options{Home: s.home, Isolation: s.isolation, Tools: set.tools}
 	if s.policyFile == "" {
 		if opts.Knowledge, err = s.app.knowledge(); err != nil {
 			return err

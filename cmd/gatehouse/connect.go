@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,7 @@ import (
 )
 
 func newConnect(a *app) *cobra.Command {
-	var project, user, machine, undo, dry, deferring, confine, takeOver bool
+	var project, user, machine, undo, dry, deferring, takeOver bool
 	var root string
 	cmd := &cobra.Command{
 		Use:   "connect [AGENT]",
@@ -45,7 +44,7 @@ Rules that you already have there are shown as rules of the gate for you to take
 				if h, err = a.hook(); err != nil {
 					return err
 				}
-				h.Defer, h.Confine = deferring, confine
+				h.Defer = deferring
 			}
 			plan, err := connect.Make(args[0], where, h)
 			if err != nil {
@@ -64,7 +63,6 @@ Rules that you already have there are shown as rules of the gate for you to take
 	f.BoolVar(&undo, "undo", false, "take the gate out again")
 	f.BoolVar(&dry, "dry-run", false, "show what would be written, and write nothing")
 	f.BoolVar(&deferring, "defer", false, "Claude Code, headless runs only: end the run while a question waits, to be resumed")
-	f.BoolVar(&confine, "confine", false, "run the project's own code (tests, builds) in the sandbox, where one yes is good for the session")
 	f.BoolVar(&takeOver, "import", false, "write the rules you have there into your policy; what they loosen waits for an approver")
 	f.StringVar(&root, "root", "", "directory to put in front of the machine's paths, for images")
 	cmd.MarkFlagsMutuallyExclusive("project", "user", "machine")
@@ -121,19 +119,6 @@ func (a *app) hook() (*connect.Hook, error) {
 		h.Start = exe
 	}
 	return h, nil
-}
-
-// ownerOf is the user whom a directory belongs to.
-func ownerOf(dir string) (int, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return 0, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, errors.New("this system has no owners of files")
-	}
-	return int(st.Uid), nil
 }
 
 func executable(path string) bool {

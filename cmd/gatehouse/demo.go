@@ -21,7 +21,7 @@ var demoCalls = []struct{ op, args, note string }{
 	{"introspect", `{}`, "ask what there is"},
 	{"Read", `{"file_path":"README.md"}`, "read a file"},
 	{"TodoWrite", `{"todos":[{"content":"fix the build"}]}`, "make a plan"},
-	{"create_element", `{"element_type":"skill","name":"release-notes"}`, "add a skill"},
+	{"create_element", `{"element_type":"skill","name":"release-notes","description":"writes release notes"}`, "add a skill"},
 	{"Write", `{"file_path":"notes/today.md","content":"hello"}`, "write a file in the workspace"},
 	{"WebFetch", `{"url":"https://example.com/changelog"}`, "fetch a page"},
 	{"Bash", `{"command":"make test"}`, "run the project's tests"},
@@ -37,8 +37,9 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Let a scripted agent make a dozen calls through the running gate",
 		Long: `A scripted agent makes a dozen calls through the running gate, so that you see allow,
-ask and deny within a minute. Nothing is really done: what is allowed is only reported
-as done. Open the console meanwhile and answer what waits there.`,
+ask and deny within a minute. Nothing of what its tools would do is really done: it is
+only reported as done. What you approve of the gate's own operations is performed.
+Open the console meanwhile and answer what waits there.`,
 		Example: `  gatehouse up                # in one terminal
   gatehouse demo              # in another: what needs a person stays pending
   gatehouse demo --wait 30s   # wait for your answer to each question`,
@@ -68,7 +69,7 @@ func (a *app) demo(cmd *cobra.Command, wait time.Duration) error {
 		}
 		counts[got.Verdict]++
 		printDemo(cmd, d.op, d.note, got)
-		if got.Verdict != gate.Allowed {
+		if got.Verdict != gate.Allowed || got.Outcome != "" {
 			continue
 		}
 		done := &api.OutcomeRequest{Outcome: gate.Succeeded, Detail: "the demo only pretends", Session: session.Session}

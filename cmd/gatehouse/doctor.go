@@ -126,14 +126,11 @@ func dataDir(p place.Place) finding {
 
 // policyFiles judges the policy files on disk.
 func (a *app) policyFiles() finding {
-	layers, err := a.readPolicies(nil)
-	if err == nil {
-		_, err = compile(layers)
-	}
+	set, _, err := a.snapshot(nil)
 	if err != nil {
 		return finding{Name: "files", State: "bad", Text: err.Error(), Repair: "gatehouse policy lint"}
 	}
-	return finding{Name: "files", State: "ok", Text: fmt.Sprintf("%d policy file(s) load", len(layers))}
+	return finding{Name: "files", State: "ok", Text: fmt.Sprintf("%d policy file(s) load", len(set.layers)+len(set.tools))}
 }
 
 // posture asks the gate whether it holds whoever runs this, "" without a gate.

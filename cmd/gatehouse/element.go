@@ -166,6 +166,6 @@ func newElementRelease(a *app) *cobra.Command {
 }
 
 func addElementFlags(cmd *cobra.Command, in *api.ElementRequest) {
-	cmd.Flags().StringVar(&in.Workspace, "workspace", "", "the workspace it is in force in; left out: every workspace")
+	cmd.Flags().StringVar(&in.Workspace, "workspace", "", "the workspace it is in force in; left out: sessions without one")
 	cmd.Flags().StringVar(&in.Code, "code", "", "one-time code of your authenticator")
 }

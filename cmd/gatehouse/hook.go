@@ -17,8 +17,7 @@ the environment has no say in it.
 
 Options: --socket PATH and --owner UID say where the gate is and whose it must be;
 --program FILE and --home DIR start it when it is away; --deadline SECONDS is when the
-answer must be out; --defer lets a headless Claude Code come back later; --confine
-has code of the project run in the sandbox.`,
+answer must be out; --defer lets a headless Claude Code come back later.`,
 		Example:            `  gatehouse hook claude --socket ~/.local/share/gatehouse/gatehouse.sock --owner 1000 < event.json`,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -24,27 +24,77 @@ const exitWidened = codeError(1)
 // baselineFile is where a project keeps the manifest that was reviewed.
 const baselineFile = "permissions.json"
 
-func newManifest() *cobra.Command {
-	cmd := &cobra.Command{
+func newManifest(a *app) *cobra.Command {
+	cmd := a.withCredential(&cobra.Command{
 		Use: "manifest", Short: "Generate and compare permission manifests: what every tool may touch, as a file to review",
 		Example: `  gatehouse manifest generate tools.yaml > now.json
   gatehouse manifest verify --baseline permissions.json now.json
-  gatehouse manifest accept now.json --baseline permissions.json`,
-	}
-	cmd.AddCommand(newManifestGenerate(), newManifestInspect(), newManifestVerify(), newManifestAccept())
+  gatehouse manifest accept now.json --baseline permissions.json
+  gatehouse manifest generate --from-gate --credential-file me.key --out gate.json
+  gatehouse manifest verify --from-gate --credential-file me.key --baseline gate.json`,
+	})
+	cmd.AddCommand(newManifestGenerate(a), newManifestInspect(), newManifestVerify(a), newManifestAccept(a))
 	return cmd
 }
 
-func newManifestGenerate() *cobra.Command {
+// manifestSource is where a manifest comes from: a file, or the running gate.
+type manifestSource struct {
+	app      *app
+	fromGate bool
+}
+
+// flag adds --from-gate, with which no file is named.
+func (m *manifestSource) flag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&m.fromGate, "from-gate", false, "take that of the running gate: its tools, its MCP servers with their pinned definitions, its limits")
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if m.fromGate {
+			return cobra.NoArgs(cmd, args)
+		}
+		return cobra.ExactArgs(1)(cmd, args)
+	}
+}
+
+// name is what the source is called in messages.
+func (m *manifestSource) name(args []string) string {
+	if m.fromGate {
+		return "the running gate"
+	}
+	return args[0]
+}
+
+// read reads the manifest, or makes it.
+func (m *manifestSource) read(cmd *cobra.Command, args []string) (*manifest.Manifest, error) {
+	if !m.fromGate {
+		return readEither(args[0])
+	}
+	got := &manifest.Manifest{}
+	if err := m.app.do(cmd, "GET", "/v1/manifest", nil, got); err != nil {
+		return nil, err
+	}
+	text, err := got.JSON()
+	if err != nil {
+		return nil, err
+	}
+	return manifest.Parse(text) // what came over the wire has the hash it states
+}
+
+func newManifestGenerate(a *app) *cobra.Command {
 	var file, format, subject, key string
+	source := &manifestSource{app: a}
 	cmd := &cobra.Command{
-		Use: "generate FILE.yaml", Args: cobra.ExactArgs(1), Short: "Make the manifest of declarations written in YAML",
-		Long: "Make the manifest of declarations written in YAML. A program in Go makes its own: see the package tool.",
+		Use: "generate {FILE.yaml | --from-gate}", Short: "Make the manifest of declarations written in YAML, or of the running gate",
+		Long: "Make the manifest of declarations written in YAML, or of the running gate. A program in Go makes its own: see the package tool.",
 		Example: `  gatehouse manifest generate tools.yaml
   gatehouse manifest generate tools.yaml --format yaml
   gatehouse manifest generate tools.yaml --out permissions.json --sign key.pem`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			m, err := generate(args[0], subject)
+			var m *manifest.Manifest
+			var err error
+			if source.fromGate {
+				m, err = source.read(cmd, args)
+			} else {
+				m, err = generate(args[0], subject)
+			}
 			if err != nil {
 				return err
 			}
@@ -64,6 +114,7 @@ func newManifestGenerate() *cobra.Command {
 	cmd.Flags().StringVar(&format, "format", "json", "json, or yaml for reading")
 	cmd.Flags().StringVar(&subject, "subject", "", "the program's `name` (the file's name unless given)")
 	cmd.Flags().StringVar(&key, "sign", "", "sign with the Ed25519 key in this PEM `file`")
+	source.flag(cmd)
 	return cmd
 }
 
@@ -173,10 +224,11 @@ func newManifestInspect() *cobra.Command {
 	return cmd
 }
 
-func newManifestVerify() *cobra.Command {
+func newManifestVerify(a *app) *cobra.Command {
 	var baseline, format, key string
+	source := &manifestSource{app: a}
 	cmd := &cobra.Command{
-		Use: "verify FILE", Args: cobra.ExactArgs(1), Short: "Tell in what a manifest goes beyond the one that was reviewed",
+		Use: "verify {FILE | --from-gate}", Short: "Tell in what a manifest goes beyond the one that was reviewed",
 		Long: `Tell in what a manifest goes beyond the one that was reviewed. FILE is a manifest, or a YAML file of declarations.
 It compares meanings: a narrower glob, host or limit passes.
 
@@ -184,7 +236,14 @@ Exit codes: 0 fine, 1 wider than the baseline, 2 usage, 3 error.`,
 		Example: `  gatehouse manifest verify tools.yaml
   gatehouse manifest verify now.json --baseline permissions.json --format sarif`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			was, now, err := readPair(baseline, args[0])
+			was, err := readManifest(baseline)
+			if errors.Is(err, os.ErrNotExist) {
+				return fmt.Errorf("there is no baseline %s yet; review the manifest of %s and make it the baseline with gatehouse manifest accept", baseline, source.name(args))
+			}
+			if err != nil {
+				return err
+			}
+			now, err := source.read(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -198,7 +257,7 @@ Exit codes: 0 fine, 1 wider than the baseline, 2 usage, 3 error.`,
 				}
 			}
 			findings := manifest.Verify(was, now)
-			if err := printWidening(out(cmd), findings, format, args[0]); err != nil {
+			if err := printWidening(out(cmd), findings, format, source.name(args)); err != nil {
 				return err
 			}
 			if manifest.Widened(findings) {
@@ -209,27 +268,14 @@ Exit codes: 0 fine, 1 wider than the baseline, 2 usage, 3 error.`,
 	}
 	cmd.Flags().StringVar(&baseline, "baseline", baselineFile, "the manifest that was reviewed")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	source.flag(cmd)
 	cmd.Flags().StringVar(&key, "signed-by", "", "refuse a baseline that is not signed with the Ed25519 public key in this PEM `file`")
 	return cmd
 }
 
-// readPair reads the baseline and what is held against it.
-func readPair(baseline, file string) (was, now *manifest.Manifest, err error) {
-	was, err = readManifest(baseline)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("there is no baseline %s yet; review the manifest and run: gatehouse manifest accept %s --baseline %s", baseline, file, baseline)
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	now, err = readEither(file)
-	return was, now, err
-}
-
 // readEither reads a manifest, or makes the one of a file of declarations.
 func readEither(file string) (*manifest.Manifest, error) {
-	switch filepath.Ext(file) {
-	case ".yaml", ".yml":
+	if isYAML(file) {
 		return generate(file, "")
 	}
 	return readManifest(file)
@@ -264,19 +310,20 @@ func printWidening(w io.Writer, findings []manifest.Finding, format, file string
 	return usageError{fmt.Errorf("--format %s: use text, json or sarif", format)}
 }
 
-func newManifestAccept() *cobra.Command {
+func newManifestAccept(a *app) *cobra.Command {
 	var baseline string
+	source := &manifestSource{app: a}
 	cmd := &cobra.Command{
-		Use: "accept FILE", Args: cobra.ExactArgs(1), Short: "Make a manifest the new baseline, after you have reviewed it",
+		Use: "accept {FILE | --from-gate}", Short: "Make a manifest the new baseline, after you have reviewed it",
 		Example: `  gatehouse manifest accept tools.yaml
   gatehouse manifest accept now.json --baseline permissions.json`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			now, err := readEither(args[0])
+			now, err := source.read(cmd, args)
 			if err != nil {
 				return err
 			}
 			if was, err := readManifest(baseline); err == nil {
-				if err := printWidening(out(cmd), manifest.Verify(was, now), "text", args[0]); err != nil {
+				if err := printWidening(out(cmd), manifest.Verify(was, now), "text", source.name(args)); err != nil {
 					return err
 				}
 			}
@@ -288,5 +335,6 @@ func newManifestAccept() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&baseline, "baseline", baselineFile, "the `file` to write")
+	source.flag(cmd)
 	return cmd
 }

@@ -14,10 +14,12 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 func newPolicy(a *app) *cobra.Command {
@@ -33,14 +35,24 @@ func newPolicy(a *app) *cobra.Command {
 	return cmd
 }
 
+// policySet is the policy files of a command with the declarations of tools
+// beside them.
+type policySet struct {
+	layers []policy.Layer
+	tools  []argument.File
+}
+
 // readPolicies reads the files named, or those of this user's gate.
-func (a *app) readPolicies(args []string) ([]policy.Layer, error) {
+func (a *app) readPolicies(args []string) (*policySet, error) {
 	if len(args) == 0 {
 		p, err := place.Find(a.home)
 		if err != nil {
 			return nil, err
 		}
-		return readLayers([]layerFile{{policy.ScopeMachine, place.MachinePolicy, true}, {policy.ScopeUser, p.Policy(), true}})
+		return readLayers([]layerFile{
+			{policy.ScopeMachine, place.MachinePolicy, true}, {policy.ScopeMachine, place.Tools(place.MachinePolicy), true},
+			{policy.ScopeUser, p.Policy(), true}, {policy.ScopeUser, place.Tools(p.Policy()), true},
+		})
 	}
 	var files []layerFile
 	for _, path := range args {
@@ -60,8 +72,9 @@ type layerFile struct {
 }
 
 // readLayers reads and parses files, and reports every problem of all of them.
-func readLayers(files []layerFile) ([]policy.Layer, error) {
-	var layers []policy.Layer
+// Those in YAML declare tools.
+func readLayers(files []layerFile) (*policySet, error) {
+	set := &policySet{}
 	var problems []error
 	for _, f := range files {
 		data, err := os.ReadFile(f.path)
@@ -71,49 +84,72 @@ func readLayers(files []layerFile) ([]policy.Layer, error) {
 		if err != nil {
 			return nil, err
 		}
+		if isYAML(f.path) {
+			tools, err := declare.Parse(data)
+			if err != nil {
+				problems = append(problems, policy.Problems{{File: f.path, Message: err.Error()}})
+				continue
+			}
+			set.tools = append(set.tools, argument.File{Source: f.path, Set: tools})
+			continue
+		}
 		parsed, err := policy.Parse(f.path, data)
 		if err != nil {
 			problems = append(problems, err)
 			continue
 		}
-		layers = append(layers, policy.Layer{Scope: f.scope, File: parsed})
+		set.layers = append(set.layers, policy.Layer{Scope: f.scope, File: parsed})
 	}
-	return layers, errors.Join(problems...)
+	return set, errors.Join(problems...)
 }
 
-// compile compiles layers as the daemon would.
-func compile(layers []policy.Layer) (*policy.Snapshot, error) {
+// isYAML says whether a file's name is that of declarations of tools.
+func isYAML(name string) bool { return filepath.Ext(name) == ".yaml" || filepath.Ext(name) == ".yml" }
+
+// compile compiles the files as the daemon would.
+func (s *policySet) compile() (*policy.Snapshot, error) {
 	home, _ := os.UserHomeDir() // a policy that needs it says so
-	return policy.Compile(layers, policy.Options{Home: home})
+	return policy.Compile(s.layers, policy.Options{Home: home, Tools: s.tools})
+}
+
+// warnings are what is allowed and still deserves a second look.
+func (s *policySet) warnings() []string {
+	var out []string
+	for _, f := range s.tools {
+		for _, w := range f.Set.Lint() {
+			out = append(out, f.Source+": "+w)
+		}
+	}
+	return out
 }
 
 // snapshot reads and compiles the files named, or those of this user's gate.
-func (a *app) snapshot(args []string) ([]policy.Layer, *policy.Snapshot, error) {
-	layers, err := a.readPolicies(args)
+func (a *app) snapshot(args []string) (*policySet, *policy.Snapshot, error) {
+	set, err := a.readPolicies(args)
 	if err != nil {
 		return nil, nil, err
 	}
-	snap, err := compile(layers)
-	return layers, snap, err
+	snap, err := set.compile()
+	return set, snap, err
 }
 
 func newLint(a *app) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: "lint [FILE or DIRECTORY...]", Short: "Find everything that is wrong in policy files, with file and line",
-		Long: `Checks policy files, and directories of files about programs. Without arguments it checks
-those of this user's gate.`,
+		Long: `Checks policy files, declarations of tools (YAML), and directories of files about programs.
+Without arguments it checks those of this user's gate.`,
 		Example: `  gatehouse policy lint
-  gatehouse policy lint policy.toml
+  gatehouse policy lint policy.toml tools.yaml
   gatehouse policy lint ./knowledge      # what your own programs do, with its examples`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			rest, err := a.knowledgeProblems(args)
-			var layers []policy.Layer
+			set := &policySet{}
 			if err == nil && (len(rest) > 0 || len(args) == 0) {
-				layers, err = a.readPolicies(rest)
+				set, err = a.readPolicies(rest)
 			}
 			var snap *policy.Snapshot
 			if err == nil {
-				snap, err = compile(layers)
+				snap, err = set.compile()
 			}
 			var problems policy.Problems
 			switch {
@@ -124,7 +160,7 @@ those of this user's gate.`,
 				problems = snap.Ignored
 			}
 			if a.json {
-				if perr := printJSON(out(cmd), map[string]any{"problems": problems, "ok": err == nil}); perr != nil {
+				if perr := printJSON(out(cmd), map[string]any{"problems": problems, "warnings": set.warnings(), "ok": err == nil}); perr != nil {
 					return perr
 				}
 			} else if err != nil {
@@ -133,7 +169,10 @@ those of this user's gate.`,
 				for _, p := range problems {
 					fmt.Fprintln(out(cmd), "ignored: "+p.String())
 				}
-				fmt.Fprintf(out(cmd), "%d file(s), no problem.\n", len(layers))
+				for _, w := range set.warnings() {
+					fmt.Fprintln(out(cmd), "warning: "+w)
+				}
+				fmt.Fprintf(out(cmd), "%d file(s), no problem.\n", len(set.layers)+len(set.tools))
 			}
 			if err != nil {
 				return codeError(1)
@@ -165,12 +204,12 @@ func newPolicyTest(a *app) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use: "test [FILE...]", Short: "Run the examples and tests that policy files carry",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			layers, snap, err := a.snapshot(args)
+			set, snap, err := a.snapshot(args)
 			if err != nil {
 				return err
 			}
 			var results []policy.TestResult
-			for _, l := range layers {
+			for _, l := range set.layers {
 				results = append(results, snap.RunTests(l.File, analyse)...)
 			}
 			if a.json {
@@ -214,10 +253,17 @@ func printTests(w io.Writer, results []policy.TestResult) error {
 }
 
 func newSchema() *cobra.Command {
-	return &cobra.Command{
+	var tools bool
+	cmd := &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of policy files, for editors", Args: cobra.NoArgs,
+		Example: `  gatehouse policy schema > policy.schema.json
+  gatehouse policy schema --tools > tools.schema.json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := policy.Schema()
+			make := policy.Schema
+			if tools {
+				make = declare.JSONSchema
+			}
+			s, err := make()
 			if err != nil {
 				return err
 			}
@@ -226,6 +272,8 @@ func newSchema() *cobra.Command {
 			return enc.Encode(s)
 		},
 	}
+	cmd.Flags().BoolVar(&tools, "tools", false, "that of declarations of tools")
+	return cmd
 }
 
 func newPolicyStatus(a *app) *cobra.Command {

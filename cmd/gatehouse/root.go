@@ -43,9 +43,9 @@ confined, and recorded in a log that proves what happened.`,
 	})
 	root.PersistentFlags().StringVar(&a.home, "data", "", "directory of the gate (default $GATEHOUSE_HOME or the user's data directory)")
 	root.AddCommand(
-		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newInstall(a), newUninstall(a), newDemo(a), newDoctor(a), newVersion(),
-		newCheck(a), newPolicy(a), newElement(a), newManifest(),
-		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newRestore(a), newKill(a), newDanger(a), newExecutions(a),
+		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newInstall(a), newUninstall(a), newDemo(a), newDoctor(a), newVersion(a),
+		newCheck(a), newPolicy(a), newElement(a), newManifest(a),
+		newApprovals(a), newSessions(a), newGrants(a), newBudgets(a), newTaint(a), newUses(a), newRestore(a), newKill(a), newDanger(a), newExecutions(a),
 		newAsk(a), newJobs(a), newReview(a), newTrace(a), newMCP(a), newUpstream(a), newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -93,7 +92,11 @@ func (f *runFlags) add(cmd *cobra.Command) {
 
 // spec is what the policy file and the flags say a command may do.
 func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
-	s, err := f.fromPolicy()
+	program := ""
+	if len(args) > 0 {
+		program = args[0]
+	}
+	s, err := f.fromPolicy(program)
 	if err != nil {
 		return s, err
 	}
@@ -116,8 +119,8 @@ func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
 	return s, nil
 }
 
-// fromPolicy reads what the policy file lets through.
-func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
+// fromPolicy reads what the policy file lets a program do.
+func (f *runFlags) fromPolicy(program string) (sandbox.Spec, error) {
 	if f.policy == "" {
 		return sandbox.Spec{}, nil
 	}
@@ -131,19 +134,19 @@ func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
 		return sandbox.Spec{}, err
 	}
 	f.ask = f.ask || access.Ask
-	return access.Spec(confine.Place{Dir: dir, Home: home, Environ: os.Environ()})
+	return access.Spec(confine.Place{Dir: dir, Home: home, Program: program, Environ: os.Environ()})
 }
 
 // access reads a tool's declaration, if the file is YAML, or a session policy.
 func (f *runFlags) access(home string) (confine.Access, error) {
-	if ext := filepath.Ext(f.policy); ext == ".yaml" || ext == ".yml" {
+	if isYAML(f.policy) {
 		return f.toolAccess()
 	}
-	layers, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
+	set, err := readLayers([]layerFile{{policy.ScopeUser, f.policy, false}})
 	if err != nil {
 		return confine.Access{}, err
 	}
-	snap, err := policy.Compile(layers, policy.Options{Home: home, Launcher: true})
+	snap, err := policy.Compile(set.layers, policy.Options{Home: home, Launcher: true})
 	if err != nil {
 		return confine.Access{}, err
 	}

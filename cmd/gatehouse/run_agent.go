@@ -26,15 +26,15 @@ type agentNeeds struct {
 	env   []string // what it reads of the person's environment
 	base  []string // variables that say where else its model is
 	set   map[string]string
+	args  []string // put before the person's own
 	// machine says that it takes its hook from the machine's settings.
 	machine bool
-}
-
-// unproven are agents that a sandbox can hold and whose hooks it cannot yet put
-// in: a run that claims more than it does would be worse than none.
-var unproven = map[string]string{
-	"codex": "Codex skips hooks until they were trusted in it, which a home of its own has not been",
-	"grok":  "whether Grok's hooks hold in a home of its own has not been shown",
+	// settings, below its home, are what could switch the hook off. They stay as
+	// they are while the agent runs.
+	settings []string
+	// covered are files of a repository that could switch the hook off, and what
+	// the agent sees in their place.
+	covered map[string]string
 }
 
 var agentsToRun = map[string]agentNeeds{
@@ -44,7 +44,23 @@ var agentsToRun = map[string]agentNeeds{
 		machine: true,
 		set:     map[string]string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
 	},
-	"gemini": {hosts: []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"}, env: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_CLI_TRUST_WORKSPACE"}, base: []string{"GOOGLE_GEMINI_BASE_URL"}},
+	"codex": {
+		hosts: []string{"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"}, env: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"},
+		machine: true,
+		// A sandbox inside a sandbox cannot be made, by design; this one holds.
+		args: []string{"-c", `sandbox_mode="danger-full-access"`},
+	},
+	"gemini": {
+		hosts: []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
+		env:   []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_CLI_TRUST_WORKSPACE"}, base: []string{"GOOGLE_GEMINI_BASE_URL"},
+		// The machine's settings it takes from root alone, and nobody is root
+		// inside. A repository's count before a person's.
+		settings: []string{".gemini/settings.json", ".gemini/.env"}, covered: map[string]string{".gemini/settings.json": "{}", ".gemini/.env": ""},
+	},
+	"grok": {
+		hosts: []string{"api.x.ai:443", "cli-chat-proxy.grok.com:443", "auth.x.ai:443"}, env: []string{"XAI_API_KEY", "GROK_API_KEY"},
+		settings: []string{".grok/config.toml", ".grok/hooks", ".claude", ".cursor"},
+	},
 }
 
 // hookSocket is where the hook finds the gate, inside.
@@ -55,11 +71,8 @@ const hookSocket = "/run/gatehouse.sock"
 // to reach, and settings that put the hook before every tool.
 func (a *app) agentSpec(name string, s *sandbox.Spec, args []string, g *runGate) error {
 	needs, ok := agentsToRun[name]
-	if why := unproven[name]; why != "" {
-		return fmt.Errorf("%s: its calls would not pass the gate; run it as a command, which confines it and claims no more", why)
-	}
 	if !ok {
-		return usageError{fmt.Errorf("%q is no agent that can be run; there are claude and gemini", name)}
+		return usageError{fmt.Errorf("%q is no agent that can be run; there are claude, codex, gemini and grok", name)}
 	}
 	if g == nil {
 		return errors.New("an agent is run under a gate, and none is running here: start it with `gatehouse up`")
@@ -83,7 +96,7 @@ func (a *app) agentSpec(name string, s *sandbox.Spec, args []string, g *runGate)
 	if err != nil {
 		return err
 	}
-	s.Command = append([]string{program}, args...)
+	s.Command = append(append([]string{program}, needs.args...), args...)
 	s.Read = append(s.Read, dir, programTree(program), hook)
 	s.Write, s.Private = append(s.Write, dir), append(s.Private, home)
 	needs.fill(s, home)
@@ -92,7 +105,7 @@ func (a *app) agentSpec(name string, s *sandbox.Spec, args []string, g *runGate)
 	if err != nil {
 		return err
 	}
-	return agentSettings(name, s, home, &connect.Hook{Program: []string{hook}, Socket: hookSocket, Owner: owner})
+	return agentSettings(name, dir, s, home, &connect.Hook{Program: []string{hook}, Socket: hookSocket, Owner: owner})
 }
 
 // fill adds hosts and variables.
@@ -125,10 +138,27 @@ func (n agentNeeds) fill(s *sandbox.Spec, home string) {
 	s.Env.Set = set
 }
 
+// cover lists what lies in a directory and above it, up to a repository's top,
+// and is covered.
+func (n agentNeeds) cover(dir string) map[string]string {
+	files := map[string]string{}
+	for {
+		for path, text := range n.covered {
+			if _, err := os.Lstat(filepath.Join(dir, path)); err == nil {
+				files[filepath.Join(dir, path)] = text
+			}
+		}
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil || dir == "/" {
+			return files
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
 // agentSettings puts the hook into the agent's settings: into the machine's,
 // which neither the agent nor the repository can switch off, where that is known
 // to work; else into its home, where they cannot be changed.
-func agentSettings(name string, s *sandbox.Spec, home string, h *connect.Hook) error {
+func agentSettings(name, dir string, s *sandbox.Spec, home string, h *connect.Hook) error {
 	if !agentsToRun[name].machine {
 		plan, err := connect.Make(name, connect.Place{Scope: connect.User, Home: home, Dir: s.Dir}, h)
 		if err != nil {
@@ -137,6 +167,10 @@ func agentSettings(name string, s *sandbox.Spec, home string, h *connect.Hook) e
 		for _, c := range plan.Changes {
 			s.Protected = append(s.Protected, c.Path)
 		}
+		for _, path := range agentsToRun[name].settings {
+			s.Protected = append(s.Protected, filepath.Join(home, path))
+		}
+		s.Files = agentsToRun[name].cover(dir)
 		return plan.Apply()
 	}
 	root, err := os.MkdirTemp("", "gatehouse-agent-")

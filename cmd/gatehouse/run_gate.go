@@ -80,7 +80,7 @@ func (g *runGate) before(s *sandbox.Spec, st sandbox.Standing, ask bool) error {
 		g.id, g.session = got.CallID, got.Session
 	}
 	err = g.client.Do(ctx, "POST", "/v1/calls/"+g.id+"/receipt", &api.ReceiptRequest{
-		Args: args, Dir: st.Dir, Backend: string(st.Backend), Guarantees: st.Guarantees.Names(),
+		Args: args, Dir: st.Dir, Backend: string(st.Backend), Guarantees: st.Guarantees.Names(), Child: st.Process,
 	}, nil)
 	if err != nil && !g.given {
 		err = errors.Join(err, g.tell(gate.End{Outcome: gate.Refused, Detail: "the gate did not take the receipt"}))

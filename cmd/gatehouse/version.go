@@ -28,14 +28,17 @@ func buildVersion() string {
 	return version
 }
 
-func newVersion() *cobra.Command {
-	return &cobra.Command{
+func newVersion(a *app) *cobra.Command {
+	return a.withJSON(&cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.json {
+				return printJSON(out(cmd), map[string]string{"version": buildVersion(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
+			}
 			_, err := fmt.Fprintf(out(cmd), "gatehouse %s %s %s/%s\n", buildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
-	}
+	})
 }

@@ -20,6 +20,9 @@ type Order struct {
 	Approved bool
 	// World is what the decision rested on.
 	World call.Digest
+	// Trail keeps what is changed so that it can be taken back; nil if it never
+	// will be.
+	Trail *Trail
 }
 
 // errMoved is the answer where the files are not those that were decided on.
@@ -71,13 +74,19 @@ func (k *Keeper) Activate(ctx context.Context, o *Order, elementType, name strin
 		if a.At, err = tx.Now(); err != nil {
 			return err
 		}
-		list := slices.DeleteFunc(slices.Clone(session.ActiveIn(sets, agent, workspace)), func(old session.Active) bool {
-			return library.ID(old.Type, old.Name) == b.file.ID()
-		})
+		list := slices.Clone(session.ActiveIn(sets, agent, workspace))
+		var was *session.Active
+		if at := slices.IndexFunc(list, func(old session.Active) bool { return library.ID(old.Type, old.Name) == b.file.ID() }); at >= 0 {
+			old := list[at]
+			was, list = &old, slices.Delete(list, at, at+1)
+		}
 		if len(list) >= maxActive {
 			return refused("%d elements are active already; deactivate one first", maxActive)
 		}
 		if err := k.opts.Sessions.SetActive(tx, agent, workspace, append(list, *a), agent); err != nil {
+			return err
+		}
+		if err := o.Trail.active(tx, agent, workspace, was, a); err != nil {
 			return err
 		}
 		return k.record(tx, o, "element.activate", a.ID(), a.Digest)
@@ -97,7 +106,7 @@ func (k *Keeper) Deactivate(ctx context.Context, o *Order, elementType, name str
 			return err
 		}
 		agent := o.Call.Principal.Agent
-		where, a := find(sets, agent, workspace, elementType, name)
+		a := find(sets, agent, workspace, elementType, name)
 		if a == nil {
 			return refused("no %s %q is active for you here", elementType, name)
 		}
@@ -106,7 +115,10 @@ func (k *Keeper) Deactivate(ctx context.Context, o *Order, elementType, name str
 		if err := free(o, before, element.Apply(before, &element.Change{Remove: []string{a.ID()}})); err != nil {
 			return err
 		}
-		if err := k.remove(tx, agent, where, session.ActiveIn(sets, agent, where), a, agent); err != nil {
+		if err := k.remove(tx, agent, workspace, session.ActiveIn(sets, agent, workspace), a, agent); err != nil {
+			return err
+		}
+		if err := o.Trail.active(tx, agent, workspace, a, nil); err != nil {
 			return err
 		}
 		return k.record(tx, o, "element.deactivate", a.ID(), a.Digest)
@@ -145,6 +157,9 @@ func (k *Keeper) Edit(ctx context.Context, o *Order) (*library.File, error) {
 // in one transaction that fails if the file cannot be written.
 func (k *Keeper) put(ctx context.Context, o *Order, f *library.File, doc *element.Document) (*library.File, error) {
 	now := doc.Element()
+	if err := o.Trail.Writing(ctx, f.Path, doc); err != nil {
+		return nil, err
+	}
 	err := k.opts.Store.Write(ctx, func(tx *store.Tx) error {
 		sets, err := k.opts.Sessions.ActiveSets(tx)
 		if err != nil {
@@ -186,10 +201,18 @@ func holds(list []element.Element, f *library.File) bool {
 
 // refresh writes changed sets with the digests of the files as they are now.
 func (k *Keeper) refresh(tx *store.Tx, sets []session.ActiveSet, o *Order) error {
+	before, err := k.opts.Sessions.ActiveSets(tx)
+	if err != nil {
+		return err
+	}
 	for _, s := range sets {
 		for i := range s.Active {
 			if b, err := k.load(s.Active[i].Type, s.Active[i].Name); err == nil {
 				s.Active[i].Digest = b.digest
+			}
+			was := find(before, s.Agent, s.Workspace, s.Active[i].Type, s.Active[i].Name)
+			if err := o.Trail.active(tx, s.Agent, s.Workspace, was, &s.Active[i]); err != nil {
+				return err
 			}
 		}
 		if err := k.opts.Sessions.SetActive(tx, s.Agent, s.Workspace, s.Active, o.Call.Principal.Agent); err != nil {
@@ -219,7 +242,7 @@ func (k *Keeper) Delete(ctx context.Context, o *Order, elementType, name string)
 			return err
 		}
 		for _, s := range sets {
-			if _, a := find([]session.ActiveSet{s}, s.Agent, s.Workspace, f.Type, f.Name); a != nil {
+			if a := find([]session.ActiveSet{s}, s.Agent, s.Workspace, f.Type, f.Name); a != nil {
 				if err := k.remove(tx, s.Agent, s.Workspace, s.Active, a, o.Call.Principal.Agent); err != nil {
 					return err
 				}
@@ -243,6 +266,9 @@ func (k *Keeper) SetMode(ctx context.Context, o *Order, mode session.Mode) error
 			return refused("only a person lets a session out of %s mode", s.Mode)
 		}
 		if err := k.opts.Sessions.SetMode(tx, s.ID, mode); err != nil {
+			return err
+		}
+		if err := o.Trail.mode(tx, s.ID, s.Mode, mode); err != nil {
 			return err
 		}
 		return k.record(tx, o, "session.mode", s.ID, mode)

@@ -124,7 +124,7 @@ func (k *Keeper) take(ctx context.Context, s session.ActiveSet, list []session.A
 		if err := k.opts.Sessions.SetActive(tx, s.Agent, s.Workspace, list, "gatehouse"); err != nil {
 			return err
 		}
-		return k.opts.Record(tx, Event{Name: "element.reload", By: "gatehouse", Channel: "file", Subject: s.Agent + " " + orAll(s.Workspace), Detail: summary(list)})
+		return k.opts.Record(tx, Event{Name: "element.reload", By: "gatehouse", Channel: "file", Subject: s.Agent + " " + place(s.Workspace), Detail: summary(list)})
 	})
 }
 
@@ -201,7 +201,7 @@ func (k *Keeper) Release(tx *store.Tx, agent, workspace, id, by string) error {
 	list := session.ActiveIn(sets, agent, workspace)
 	i := slices.IndexFunc(list, func(a session.Active) bool { return a.ID() == id })
 	if i < 0 {
-		return refused("%s is not active for %s in %s", id, agent, orAll(workspace))
+		return refused("%s is not active for %s in %s", id, agent, place(workspace))
 	}
 	return k.opts.Sessions.SetActive(tx, agent, workspace, slices.Delete(slices.Clone(list), i, i+1), by)
 }

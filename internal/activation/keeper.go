@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/library"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -20,6 +21,7 @@ type Options struct {
 	Store    *store.Store
 	Sessions *session.Registry
 	Library  *library.Library
+	Keys     *keyring.Keyring
 	// Record appends what was done to the log, inside its transaction.
 	Record func(tx *store.Tx, e Event) error
 	Log    *slog.Logger
@@ -139,25 +141,19 @@ func (k *Keeper) sets(tx *store.Tx, p call.Principal) (sets []session.ActiveSet,
 
 // inForce lists the elements that count for an agent in a workspace.
 func inForce(sets []session.ActiveSet, agent, workspace string) []element.Element {
-	out := session.Elements(session.ActiveIn(sets, agent, ""))
-	if workspace != "" {
-		out = append(out, session.Elements(session.ActiveIn(sets, agent, workspace))...)
-	}
-	return out
+	return session.Elements(session.ActiveIn(sets, agent, workspace))
 }
 
-// find returns where an element is active for an agent: in the workspace, or
-// in all of them.
-func find(sets []session.ActiveSet, agent, workspace, elementType, name string) (where string, a *session.Active) {
-	for _, w := range []string{workspace, ""} {
-		list := session.ActiveIn(sets, agent, w)
-		for i := range list {
-			if library.ID(list[i].Type, list[i].Name) == library.ID(elementType, name) {
-				return w, &list[i]
-			}
+// find returns an element that is active for an agent in a workspace, nil if
+// it is not.
+func find(sets []session.ActiveSet, agent, workspace, elementType, name string) *session.Active {
+	list := session.ActiveIn(sets, agent, workspace)
+	for i := range list {
+		if library.ID(list[i].Type, list[i].Name) == library.ID(elementType, name) {
+			return &list[i]
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // Active tells what is in force for a principal.
@@ -165,7 +161,7 @@ func (k *Keeper) Active(ctx context.Context, p call.Principal) (out []session.Ac
 	err = k.opts.Store.Read(ctx, func(tx *store.Tx) error {
 		sets, workspace, err := k.sets(tx, p)
 		for _, s := range sets {
-			if s.Agent == session.AgentID(p.Agent) && (s.Workspace == "" || s.Workspace == workspace) {
+			if s.Agent == session.AgentID(p.Agent) && s.Workspace == workspace {
 				out = append(out, s)
 			}
 		}

@@ -64,7 +64,7 @@ func newStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.Keeper = activation.New(activation.Options{
-		Store: s.store, Sessions: sessions, Library: s.lib, Log: slog.New(slog.DiscardHandler),
+		Store: s.store, Sessions: sessions, Library: s.lib, Keys: keys, Log: slog.New(slog.DiscardHandler),
 		Record: func(_ *store.Tx, e activation.Event) error { s.acts = append(s.acts, e.Name+" "+e.Subject); return nil },
 	})
 	return s

@@ -49,7 +49,7 @@ func (k *Keeper) Propose(ctx context.Context, c *call.Call) Proposal {
 		return k.proposeActivate(c, name)
 	case "deactivate_element":
 		return k.judged(ctx, c, name, func(sets []session.ActiveSet, workspace string) (*element.Change, error) {
-			_, a := find(sets, c.Principal.Agent, workspace, c.ElementType, name)
+			a := find(sets, c.Principal.Agent, workspace, c.ElementType, name)
 			if a == nil {
 				return &element.Change{}, nil
 			}
@@ -114,8 +114,8 @@ func (k *Keeper) judged(ctx context.Context, c *call.Call, name string, change f
 			return err
 		}
 		for _, s := range sets {
-			if _, a := find([]session.ActiveSet{s}, s.Agent, s.Workspace, elementType, name); a != nil {
-				p.Observed = append(p.Observed, call.Evidence{Where: "active", Text: fmt.Sprintf("for %s in %s", s.Agent, orAll(s.Workspace))})
+			if a := find([]session.ActiveSet{s}, s.Agent, s.Workspace, elementType, name); a != nil {
+				p.Observed = append(p.Observed, call.Evidence{Where: "active", Text: fmt.Sprintf("for %s in %s", s.Agent, place(s.Workspace))})
 			}
 		}
 		if change == nil {
@@ -130,9 +130,9 @@ func (k *Keeper) judged(ctx context.Context, c *call.Call, name string, change f
 	return p
 }
 
-func orAll(workspace string) string {
+func place(workspace string) string {
 	if workspace == "" {
-		return "every workspace"
+		return "sessions without a workspace"
 	}
 	return workspace
 }
@@ -149,7 +149,7 @@ func (k *Keeper) proposeEdit(sets []session.ActiveSet, c *call.Call, name string
 		for _, a := range s.Active {
 			before := session.Elements([]session.Active{a})
 			if after := replaced(before, &now); element.Loosens(before, after) != nil {
-				return &element.Change{Unjudged: fmt.Sprintf("%s is active for %s in %s, and would be looser", a.ID(), s.Agent, orAll(s.Workspace))}, nil
+				return &element.Change{Unjudged: fmt.Sprintf("%s is active for %s in %s, and would be looser", a.ID(), s.Agent, place(s.Workspace))}, nil
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -22,6 +23,8 @@ import (
 type Rulebook interface {
 	// Status tells what is in force, what did not load and what waits.
 	Status() Policy
+	// Current is the policy in force outside of projects.
+	Current() *policy.Snapshot
 	// Accept puts the staged change with this hash in force, inside the
 	// transaction.
 	Accept(tx *store.Tx, hash call.Digest, by string) error

@@ -25,7 +25,7 @@ type View struct {
 func NewView(c *call.Call, d *call.Decision, f *facts.Facts) *View {
 	v := &View{Call: c, Decision: d, Facts: &Facts{
 		Words: f.Words, Class: f.Class, Needs: f.Needs, Risk: f.Risk, Irreversible: f.Irreversible,
-		TakesCode: f.TakesCode, Outside: f.Outside, Uncommitted: f.Uncommitted, Destroys: f.Destroys, Loosens: f.Loosens, Observed: f.Observed,
+		TakesCode: f.TakesCode, Outside: f.Outside, Uncommitted: f.Uncommitted, Destroys: f.Destroys, Loosens: f.Loosens, Observed: f.Observed, Tools: f.Declared,
 	}}
 	for _, found := range f.Findings {
 		v.Facts.Findings = append(v.Facts.Findings, call.Evidence{Where: found.Evidence.Where, Text: found.Category + ": " + found.Evidence.Text})

@@ -6,6 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 )
 
@@ -71,6 +72,9 @@ type Facts struct {
 	// NotKept is what of it is not, and why.
 	Kept    bool     `json:"kept,omitzero"`
 	NotKept []string `json:"not_kept,omitzero"`
+	// Tools are the declarations that hold for the call, with their risk and
+	// whether it uses what they grant.
+	Tools []facts.DeclaredTool `json:"tools,omitzero"`
 	// Loosens says what a change of policy would loosen.
 	Loosens  []string        `json:"loosens,omitzero"`
 	Observed []call.Evidence `json:"observed,omitzero"`

@@ -19,7 +19,9 @@ type caller struct {
 	tokenID  string
 	peer     *session.Peer
 	surface  string
-	session  string // the one session that the token is good for, "" for any
+	// workspace is where the caller says it works, "" if it does not say.
+	workspace string
+	session   string // the one session that the token is good for, "" for any
 }
 
 type peerKey struct{}
@@ -87,6 +89,9 @@ func (s *Server) identify(req *http.Request, h half) (c *caller, err error) {
 	return nil, errNoCredential
 }
 
+// workspaceHeader is how a client of the MCP endpoint says where it works.
+const workspaceHeader = "Gatehouse-Workspace"
+
 // mcpCaller says who makes a request of the MCP endpoint: an agent, in the
 // session it names, in that of its token or process, or in a new one. Bound
 // says that what the caller showed is good for that one session only.
@@ -104,7 +109,7 @@ func (s *Server) mcpCaller(req *http.Request, id string) (p call.Principal, isHe
 	if err != nil {
 		return p, false, false, public(err)
 	}
-	c.surface = "mcp"
+	c.surface, c.workspace = "mcp", req.Header.Get(workspaceHeader)
 	if p, err = s.principal(req.Context(), c, id, ""); err != nil {
 		return p, false, false, public(err)
 	}

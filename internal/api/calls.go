@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
@@ -44,10 +46,14 @@ func BuildCall(in *CallRequest, surface string, p call.Principal) (*call.Call, e
 	if err != nil {
 		return nil, err
 	}
-	return &call.Call{
+	c := &call.Call{
 		Kind: kind, Surface: surface, Principal: p, Operation: in.Operation, Endpoint: in.Endpoint, ElementType: in.ElementType,
 		Args: in.Args, Dir: observe.RealDir(in.Dir), Note: in.Note, Parent: in.Parent, Rewrites: in.Rewrites,
-	}, nil
+	}
+	if len(in.Needs) > 0 {
+		c.Tool = &call.Claims{Needs: in.Needs}
+	}
+	return c, nil
 }
 
 // kindOf reads the kind, or takes it from the operation's name.
@@ -91,9 +97,33 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	if err != nil {
 		return nil, err
 	}
-	wait := min(time.Duration(in.WaitMS)*time.Millisecond, maxWait)
-	ans := s.opts.Gate.Submit(ctx, gate.Submission{Call: built, Wait: wait, Runs: "host", Ask: in.Ask, Budget: in.Budget})
-	return newCallAnswer(built, ans), nil
+	sub := gate.Submission{Call: built, Wait: min(time.Duration(in.WaitMS)*time.Millisecond, maxWait), Runs: "host", Ask: in.Ask, Budget: in.Budget}
+	if built.Kind == call.Native {
+		return s.perform(ctx, sub)
+	}
+	return newCallAnswer(built, s.opts.Gate.Submit(ctx, sub)), nil
+}
+
+// perform submits a call of one of the gate's own operations. Nobody but the
+// gate can perform it, so that "allowed" means that it was.
+func (s *Server) perform(ctx context.Context, sub gate.Submission) (*callAnswer, error) {
+	if sub.Call.Normalize() == nil { // else the gate says what is wrong with it
+		if err := s.opts.Operations.Check(sub.Call); err != nil {
+			return nil, err
+		}
+	}
+	ans, done, err := s.opts.Operations.Do(ctx, sub)
+	out := newCallAnswer(sub.Call, ans)
+	switch {
+	case ans.Verdict != gate.Allowed:
+		return out, nil
+	case err != nil:
+		out.Outcome, out.Error = gate.Failed, err.Error()
+		return out, nil
+	}
+	out.Outcome = gate.Succeeded
+	out.Result, err = json.Marshal(done)
+	return out, err
 }
 
 // newCallAnswer writes an answer.
@@ -123,7 +153,8 @@ func (s *Server) principal(ctx context.Context, c *caller, session, path string)
 	if err != nil {
 		return call.Principal{}, err
 	}
-	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface})
+	id, err := s.opts.Doors.Session(ctx, SessionAsk{Agent: c.agent, TokenID: c.tokenID, Peer: c.peer, ID: session, Surface: c.surface,
+		Workspace: c.workspace, Apart: c.workspace != ""})
 	return call.Principal{Agent: c.agent, Session: id, Path: path}, err
 }
 

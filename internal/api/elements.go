@@ -21,7 +21,7 @@ func elementRoutes() []route {
 // ElementRequest names an element that is in force.
 type ElementRequest struct {
 	Agent string `json:"agent"`
-	// Workspace is where it is in force; left out: in every workspace.
+	// Workspace is where it is in force; left out: in sessions without one.
 	Workspace string `json:"workspace,omitzero"`
 	// Element is its id, type/name.
 	Element string `json:"element"`

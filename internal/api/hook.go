@@ -25,8 +25,6 @@ type HookEvent struct {
 	// to come back later.
 	Wait  time.Duration
 	Defer bool
-	// Confine says that code of the project is to run confined.
-	Confine bool
 }
 
 // HookReply is what the hook prints and the code it ends with.
@@ -101,7 +99,6 @@ func (s *Server) hookEvent(w http.ResponseWriter, req *http.Request, c *caller) 
 	reply := s.opts.Hook(req.Context(), &HookEvent{
 		Host: req.PathValue("agent"), Peer: peer, Held: confined || held(c.peer), Inside: confined, Body: body,
 		Wait: min(time.Duration(wait)*time.Millisecond, maxWait), Defer: req.Header.Get("Gatehouse-Defer") == "yes",
-		Confine: req.Header.Get("Gatehouse-Confine") == "yes",
 	})
 	h := w.Header()
 	h.Set("Content-Type", "application/octet-stream")

@@ -50,7 +50,9 @@ type PlanRequest struct {
 type PlannedCall struct {
 	Operation string         `json:"operation"`
 	Args      jsontext.Value `json:"args,omitzero"`
-	Dir       string         `json:"dir,omitzero"`
+	// Needs are what the tool says that the call needs.
+	Needs []string `json:"needs,omitzero"`
+	Dir   string   `json:"dir,omitzero"`
 }
 
 // PlannedNeed is what calls of a plan will need.
@@ -95,13 +97,13 @@ type ReturnRequest struct {
 // call's arguments are the whole plan: what a person approves is every step.
 func BuildPlan(in *PlanRequest, surface string, p call.Principal) (*call.Call, *gate.Plan, error) {
 	dir := observe.RealDir(in.Dir)
-	plan := &gate.Plan{}
+	plan := &gate.Plan{Name: in.Name}
 	for i := range in.Calls {
 		s := &in.Calls[i]
 		if s.Dir == "" {
 			s.Dir = in.Dir
 		}
-		c, err := BuildCall(&CallRequest{Operation: s.Operation, Args: s.Args, Dir: s.Dir}, surface, p)
+		c, err := BuildCall(&CallRequest{Operation: s.Operation, Args: s.Args, Needs: s.Needs, Dir: s.Dir}, surface, p)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -162,6 +164,9 @@ func planNeed(text, dir string) (call.Need, error) {
 	}
 	if deep {
 		n.Scope += "/**"
+	}
+	if n.Inside {
+		n.Root = observe.Root(dir)
 	}
 	return n, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 )
 
 // ReceiptRequest says what holds a run that is about to start.
@@ -19,7 +20,14 @@ type ReceiptRequest struct {
 	// Backend is what holds it, Guarantees what that proved.
 	Backend    string   `json:"backend"`
 	Guarantees []string `json:"guarantees,omitzero"`
+	// Child is the process that waits for the answer to become the command, 0
+	// where the back-end starts none before it.
+	Child int `json:"child,omitzero"`
 }
+
+// waiting are the back-ends whose child waits, and whether it has namespaces.
+// For the others a receipt comes before there is anything to look at.
+var waiting = map[string]bool{"bubblewrap": true, "landlock": false}
 
 // opener returns whose an open call is, to a caller in the session that it was
 // opened in.
@@ -57,5 +65,12 @@ func (s *Server) receipt(ctx context.Context, c *caller, req *http.Request, in *
 	return nil, s.opts.Gate.Receive(ctx, id, owner, gate.Receipt{
 		Call:    &call.Call{Kind: call.External, Operation: call.OpRun, Args: in.Args, Dir: observe.RealDir(in.Dir)},
 		Backend: in.Backend, Shown: in.Guarantees,
+		Seen: func() ([]string, error) {
+			namespaces, waits := waiting[in.Backend]
+			if waits && in.Child <= 0 {
+				return nil, session.ErrLauncher
+			}
+			return session.Launched(c.peer, in.Child, namespaces)
+		},
 	})
 }

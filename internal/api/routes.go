@@ -14,7 +14,7 @@ import (
 
 // routes is the whole API. What is not said about a half is the approver's.
 func routes() []route {
-	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), restoreRoutes(), upstreamRoutes(), dispatchRoutes())
+	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), budgetRoutes(), restoreRoutes(), layerRoutes(), upstreamRoutes(), dispatchRoutes())
 }
 
 func coreRoutes() []route {
@@ -25,7 +25,7 @@ func coreRoutes() []route {
 
 		// The agent half.
 		jsonRoute("POST", "/v1/decide", agentHalf, "What a call would be decided to; nothing is recorded and nothing runs", (*Server).decide),
-		as[CallResponse](jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once", (*Server).submit)),
+		as[CallResponse](jsonRoute("POST", "/v1/calls", agentHalf, "Submit a call; allowed means: recorded, run it now, once; one of the gate's own operations is performed by the gate", (*Server).submit)),
 		jsonRoute("POST", "/v1/calls/{id}/receipt", agentHalf, "Show what holds a run that is about to start; it starts only if this succeeds", (*Server).receipt),
 		jsonRoute("POST", "/v1/calls/{id}/outcome", agentHalf, "Report how an allowed call ended", (*Server).outcome),
 		jsonRoute("GET", "/v1/requests/{id}", agentHalf, "How far the caller's own request has got", (*Server).requestStatus),
@@ -59,6 +59,9 @@ func coreRoutes() []route {
 		jsonRoute("DELETE", "/v1/sessions/{id}/grants", approverHalf, "Revoke every grant of a session", (*Server).clearGrants),
 		jsonRoute("GET", "/v1/taints", approverHalf, "What agents have taken in that makes what they send delicate", (*Server).taints),
 		jsonRoute("DELETE", "/v1/taints/{agent}", approverHalf, "End what an agent carries", (*Server).clearTaints),
+		jsonRoute("GET", "/v1/manifest", approverHalf, "The permission manifest of the gate: tools, MCP servers and their pins, agents", (*Server).manifest),
+		jsonRoute("GET", "/v1/uses", approverHalf, "How often agents used tools whose declarations limit that", (*Server).uses),
+		jsonRoute("DELETE", "/v1/uses/{agent}", approverHalf, "Have an agent's uses count no more", (*Server).clearUses),
 		jsonRoute("GET", "/v1/log", approverHalf, "The log, newest first, with filters", (*Server).logPage),
 		jsonRoute("GET", "/v1/log/{id}", approverHalf, "One record", (*Server).logRecord),
 		jsonRoute("GET", "/v1/log/calls/{id}", approverHalf, "All records of one call", (*Server).callRecords),

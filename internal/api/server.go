@@ -49,8 +49,10 @@ type SessionAsk struct {
 	Peer      *session.Peer // the process at a unix socket, nil over TCP
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
-	Policy    string // of a new session, "" for none
-	Surface   string
+	// Apart says that the caller's own session is the one in this workspace.
+	Apart   bool
+	Policy  string // of a new session, "" for none
+	Surface string
 }
 
 // Options is what a server is made of.
@@ -58,6 +60,8 @@ type Options struct {
 	Gate  *gate.Gate
 	Desk  *admin.Desk
 	Doors Doors
+	// Operations performs the gate's own operations.
+	Operations Operations
 	// Health reports how the gate is.
 	Health func(context.Context) Health
 	// Process notes a caller's process, so that it ends when its agent is
@@ -81,6 +85,16 @@ type Options struct {
 	// Hosts are the names under which the TCP listener may be addressed.
 	Hosts []string
 	Log   *slog.Logger
+}
+
+// Operations performs the gate's own operations: only the gate can, so a call
+// of one that is let through is performed before it is answered.
+type Operations interface {
+	// Check refuses a call that could not be performed.
+	Check(c *call.Call) error
+	// Do takes a call through the gate and performs it if it is let through.
+	// The error is the operation's own.
+	Do(ctx context.Context, sub gate.Submission) (ans *gate.Answer, out any, err error)
 }
 
 // Server serves the API.

@@ -27,6 +27,9 @@ type CallRequest struct {
 	ElementType string `json:"element_type,omitzero"`
 	// Args are the arguments, a JSON object.
 	Args jsontext.Value `json:"args,omitzero"`
+	// Needs are capabilities with their scopes, such as fs.write:./out/**, that
+	// the tool says the call needs. They add to what the gate finds out.
+	Needs []string `json:"needs,omitzero"`
 	// Dir is the working directory of the effect.
 	Dir string `json:"dir,omitzero"`
 	// Session is the session the call belongs to; left out, it is the one of
@@ -93,6 +96,12 @@ type CallResponse struct {
 	// Run is the command line of gatehouse to run in place of the call's own
 	// command, for a caller that said rewrites.
 	Run []string `json:"run,omitzero"`
+	// Outcome is how a call of one of the gate's own operations ended: the gate
+	// performed it, and there is no outcome to report. Result is what it
+	// answered, Error why it failed.
+	Outcome gate.Outcome   `json:"outcome,omitzero"`
+	Result  jsontext.Value `json:"result,omitzero"`
+	Error   string         `json:"error,omitzero"`
 	// Lasting says that the same call would be let through again without a
 	// person: by policy, or for the rest of the session.
 	Lasting bool `json:"lasting,omitzero"`

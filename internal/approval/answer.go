@@ -138,10 +138,10 @@ func (d *Desk) approve(tx *store.Tx, r *Request, a *Answer, limits Limits, now t
 		Channel: a.Channel, Factor: proven, Request: r.ID, Given: now}
 	if o.Use == grant.Once {
 		g.Digest, g.World, g.Policy = r.Digest, r.World, r.Policy
-		g.Expires = now.Add(limits.GrantLife)
+		g.Expires = now.Add(o.Bound(limits.GrantLife))
 	} else {
 		g.Operation, g.ElementType, g.Needs = o.Operation, o.ElementType, o.Needs
-		g.Expires = now.Add(limits.SessionGrantLife)
+		g.Expires = now.Add(o.Bound(limits.SessionGrantLife))
 	}
 	return g, d.insertGrant(tx, g)
 }

@@ -19,9 +19,9 @@ type Activation struct {
 func (g *Activation) Operations() []Operation {
 	return []Operation{
 		Op("get_active_elements", g.active),
-		Op("activate_element", g.activate),
-		Op("deactivate_element", g.deactivate),
-		Op("set_config", g.setConfig),
+		reversible(Op("activate_element", g.activate)),
+		reversible(Op("deactivate_element", g.deactivate)),
+		reversible(Op("set_config", g.setConfig)),
 	}
 }
 

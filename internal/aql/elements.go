@@ -26,9 +26,9 @@ func (g *Elements) Operations() []Operation {
 		Op("get_element", g.get),
 		Op("export_element", g.export),
 		Op("validate_element", g.validate),
-		Op("create_element", g.create),
-		Op("import_element", g.importText),
-		Op("edit_element", g.edit),
+		reversible(Op("create_element", g.create)),
+		reversible(Op("import_element", g.importText)),
+		reversible(Op("edit_element", g.edit)),
 		Op("delete_element", g.remove),
 	}
 }
@@ -149,7 +149,7 @@ func summarise(f *library.File) Summary {
 func hasPolicy(e *element.Element) bool {
 	l, s, x := &e.Lists, &e.Scope, &e.External
 	return len(l.Allow)+len(l.Confirm)+len(l.Deny)+len(s.AllowedTypes)+len(s.BlockedTypes)+
-		len(x.Allow)+len(x.Confirm)+len(x.Deny)+len(x.Only)+len(x.Require) > 0
+		len(x.Allow)+len(x.Confirm)+len(x.Deny)+len(x.Only)+len(x.Require)+len(x.Scope)+x.Life > 0
 }
 
 // activeIDs are the elements in force for the caller.
@@ -321,7 +321,7 @@ type Created struct {
 	Problems []element.Problem `json:"remarks,omitzero"`
 }
 
-func (g *Elements) create(_ context.Context, j *Job, p createParams) (any, error) {
+func (g *Elements) create(ctx context.Context, j *Job, p createParams) (any, error) {
 	if err := knownType(j.ElementType, false); err != nil {
 		return nil, err
 	}
@@ -349,13 +349,16 @@ func (g *Elements) create(_ context.Context, j *Job, p createParams) (any, error
 	if err != nil {
 		return nil, refused("%v", err)
 	}
-	return g.add(doc)
+	return g.add(ctx, j, doc)
 }
 
 // add writes a new element whose policy loads.
-func (g *Elements) add(doc *element.Document) (any, error) {
+func (g *Elements) add(ctx context.Context, j *Job, doc *element.Document) (any, error) {
 	if e := doc.Element(); e.Quarantine != "" {
 		return nil, refused("it was not created, its policy or text is refused: %s", e.Quarantine)
+	}
+	if err := j.Trail.Writing(ctx, library.Place(doc), doc); err != nil {
+		return nil, err
 	}
 	if err := g.Library.Create(doc); err != nil {
 		return nil, err
@@ -371,7 +374,7 @@ type importParams struct {
 	Content string `json:"content" about:"the text of the element's file"`
 }
 
-func (g *Elements) importText(_ context.Context, j *Job, p importParams) (any, error) {
+func (g *Elements) importText(ctx context.Context, j *Job, p importParams) (any, error) {
 	if err := knownType(j.ElementType, false); err != nil {
 		return nil, err
 	}
@@ -379,7 +382,7 @@ func (g *Elements) importText(_ context.Context, j *Job, p importParams) (any, e
 	if err != nil {
 		return nil, refused("%v", err)
 	}
-	return g.add(doc)
+	return g.add(ctx, j, doc)
 }
 
 func (g *Elements) edit(ctx context.Context, j *Job, _ activation.EditParams) (any, error) {
@@ -406,5 +409,5 @@ func (g *Elements) remove(ctx context.Context, j *Job, p nameParams) (any, error
 
 // order is a job as the keeper takes it.
 func order(j *Job) *activation.Order {
-	return &activation.Order{Call: j.Call, Approved: j.Approved, World: j.Decision.World}
+	return &activation.Order{Call: j.Call, Approved: j.Approved, World: j.Decision.World, Trail: j.Trail}
 }

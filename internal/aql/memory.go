@@ -18,7 +18,7 @@ type Memories struct {
 // Operations lists the group.
 func (g *Memories) Operations() []Operation {
 	return []Operation{
-		Op("addEntry", g.add),
+		reversible(Op("addEntry", g.add)),
 		Op("clear", g.clear),
 	}
 }
@@ -55,9 +55,9 @@ func (g *Memories) memory(j *Job, name string) (*library.File, error) {
 	return f, err
 }
 
-func (g *Memories) add(_ context.Context, j *Job, p entryParams) (any, error) {
+func (g *Memories) add(ctx context.Context, j *Job, p entryParams) (any, error) {
 	for range 10 {
-		out, err := g.addOnce(j, p)
+		out, err := g.addOnce(ctx, j, p)
 		if !errors.Is(err, library.ErrChanged) {
 			return out, err
 		}
@@ -65,7 +65,7 @@ func (g *Memories) add(_ context.Context, j *Job, p entryParams) (any, error) {
 	return nil, refused("the memory changes all the time; nothing was added, you may try again")
 }
 
-func (g *Memories) addOnce(j *Job, p entryParams) (any, error) {
+func (g *Memories) addOnce(ctx context.Context, j *Job, p entryParams) (any, error) {
 	f, err := g.memory(j, p.Name)
 	if err != nil {
 		return nil, err
@@ -77,6 +77,9 @@ func (g *Memories) addOnce(j *Job, p entryParams) (any, error) {
 	}
 	if q := doc.Element().Quarantine; q != "" && q != f.Doc.Element().Quarantine {
 		return nil, refused("the entry is refused: %s", q)
+	}
+	if err := j.Trail.Writing(ctx, f.Path, doc); err != nil {
+		return nil, err
 	}
 	if err := g.Library.Replace(f, doc); err != nil {
 		return nil, err

@@ -46,6 +46,13 @@ func (n *Native) Serves(operation string) bool {
 	return ok
 }
 
+// Reversible says whether what an operation does can be taken back, because it
+// changes nothing or keeps what it changes.
+func (n *Native) Reversible(operation string) bool {
+	row, ok := call.LookupOperation(operation)
+	return n.ops[operation].reversible || ok && row.Endpoint == call.Read && !row.Ungatable
+}
+
 // Params lists the parameters of an operation.
 func (n *Native) Params(operation string) []Param { return n.ops[operation].Params }
 

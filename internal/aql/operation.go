@@ -11,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 )
@@ -22,6 +23,8 @@ type Job struct {
 	// Approved says that a person approved this very call: it is pinned, and
 	// was not let through by observe mode.
 	Approved bool
+	// Trail keeps what is changed, where all of it may have to be taken back.
+	Trail *activation.Trail
 }
 
 // Param is a parameter of an operation, as introspect tells it.
@@ -36,6 +39,8 @@ type Param struct {
 type Operation struct {
 	Name   string
 	Params []Param
+	// reversible says that what it changes is kept on the job's trail.
+	reversible bool
 	// prepare reads the parameters and returns what performs the call.
 	prepare func(jsontext.Value) (func(context.Context, *Job) (any, error), error)
 }
@@ -55,6 +60,13 @@ func Op[P any](name string, run func(context.Context, *Job, P) (any, error)) Ope
 		}
 		return func(ctx context.Context, j *Job) (any, error) { return run(ctx, j, p) }, nil
 	}}
+}
+
+// reversible is an operation that keeps what it changes on the job's trail, so
+// that it can be part of a batch that is done whole or not at all.
+func reversible(o Operation) Operation {
+	o.reversible = true
+	return o
 }
 
 // None is the parameters of an operation that takes none.

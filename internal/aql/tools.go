@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 )
@@ -46,11 +48,17 @@ type Result struct {
 type Tools struct {
 	Gate   *gate.Gate
 	Native *Native
+	// Begin starts the trail of a batch that is done whole or not at all.
+	Begin func(batch string) *activation.Trail
 	// Wait is how long a call is held for a person who can be reached.
 	Wait time.Duration
 	// More are tools of other parts of the gate; nil for none.
 	More More
 	Log  *slog.Logger
+
+	// turn is held by such a batch while it runs, so that nothing comes between
+	// what it does and what it may have to take back.
+	turn sync.RWMutex
 }
 
 // More are tools beside those over operations. They take their calls through
@@ -124,7 +132,7 @@ const inputSchema = `{"type":"object","additionalProperties":false,"properties":
 "params":{"type":"object","description":"The operation's parameters."},
 "operations":{"type":"array","minItems":1,"maxItems":50,"description":"A batch, instead of operation.","items":{"type":"object","required":["operation"],
 "additionalProperties":false,"properties":{"operation":{"type":"string"},"element_type":{"type":"string"},"params":{"type":"object"}}}},
-"all_or_nothing":{"type":"boolean","description":"Run none of a batch if one is denied, and none after one that fails."}}}`
+"all_or_nothing":{"type":"boolean","description":"Run none of a batch if one is denied, and take all of it back if one fails."}}}`
 
 // input is what a tool takes.
 type input struct {
@@ -181,49 +189,88 @@ func (t *Tools) one(ctx context.Context, who Caller, e call.Endpoint, in *input)
 	if err != nil {
 		return failed(err)
 	}
-	ans := t.Gate.Submit(ctx, gate.Submission{Call: c, Runs: "gate", Wait: t.Wait})
-	if ans.Edited != nil {
-		c = ans.Edited // what the person made of it is what runs
-	}
-	if ans.Verdict != gate.Allowed {
+	ans, out, err := t.Do(ctx, gate.Submission{Call: c, Wait: t.Wait})
+	switch {
+	case ans.Verdict != gate.Allowed:
 		return told(c, ans)
-	}
-	out, err := t.perform(ctx, c, ans)
-	if err != nil {
+	case err != nil:
 		return failed(err)
 	}
 	return succeeded(out)
 }
 
-// build makes the call and refuses one that could not be performed: nobody is
-// asked about a call that cannot run. A name that is not in the table, or that
-// came by the wrong endpoint, is left for the gate to deny, on record.
+// Do takes a native call through the gate and performs it if it is let
+// through. The error is the operation's own; where the verdict is no allow
+// nothing was performed.
+func (t *Tools) Do(ctx context.Context, sub gate.Submission) (ans *gate.Answer, out any, err error) {
+	sub.Runs = "gate"
+	ans = t.Gate.Submit(ctx, sub)
+	if ans.Verdict != gate.Allowed {
+		return ans, nil, nil
+	}
+	c := sub.Call
+	if ans.Edited != nil {
+		c = ans.Edited // what the person made of it is what runs
+	}
+	out, err = t.perform(ctx, c, ans)
+	return ans, out, err
+}
+
+// Check refuses a call that could not be performed: nobody is asked about a
+// call that cannot run. A name that is not in the table, or that came by the
+// wrong endpoint, is left for the gate to deny, on record.
+func (t *Tools) Check(c *call.Call) error {
+	if err := c.Normalize(); err != nil {
+		return err
+	}
+	op, known := call.LookupOperation(c.Operation)
+	if !known || c.Endpoint != 0 && op.Endpoint != c.Endpoint {
+		return nil
+	}
+	return t.Native.Check(c.Operation, c.Args)
+}
+
+// build makes the call and refuses one that could not be performed.
 func (t *Tools) build(who Caller, e call.Endpoint, in *input) (*call.Call, error) {
 	c := &call.Call{
 		Kind: call.Native, Surface: who.Surface, Principal: who.Principal, Held: who.Held,
 		Operation: in.Operation, Endpoint: e, ElementType: in.ElementType, Args: in.Params,
 	}
-	if err := c.Normalize(); err != nil {
-		return nil, err
-	}
-	op, known := call.LookupOperation(c.Operation)
-	if !known || e != 0 && op.Endpoint != e {
-		return c, nil
-	}
-	return c, t.Native.Check(c.Operation, c.Args)
+	return c, t.Check(c)
 }
 
 // perform runs a call that was let through and records how it ended.
 func (t *Tools) perform(ctx context.Context, c *call.Call, ans *gate.Answer) (any, error) {
-	out, err := t.Native.Run(ctx, &Job{Call: c, Decision: ans.Decision, Approved: ans.Decision.Pinned && !ans.Observed})
+	if changes(c) {
+		t.turn.RLock()
+		defer t.turn.RUnlock()
+	}
+	out, err := t.Native.Run(ctx, job(c, ans, nil))
 	outcome, detail := gate.Succeeded, ""
 	if err != nil {
 		outcome, detail = gate.Failed, err.Error()
 	}
-	if ferr := t.Gate.Finish(context.WithoutCancel(ctx), ans.CallID, c.Principal, outcome, detail); ferr != nil {
-		t.Log.Error("an outcome could not be recorded", "call", ans.CallID, "error", ferr)
-	}
+	t.finish(ctx, gate.Ended{CallID: ans.CallID, Principal: c.Principal, Outcome: outcome, Detail: detail})
 	return out, err
+}
+
+// job is a call that was let through, as operations take it.
+func job(c *call.Call, ans *gate.Answer, trail *activation.Trail) *Job {
+	return &Job{Call: c, Decision: ans.Decision, Approved: ans.Decision.Pinned && !ans.Observed, Trail: trail}
+}
+
+// changes says whether an operation may change elements or what is in force.
+// Those that wait for people do neither.
+func changes(c *call.Call) bool {
+	op, ok := call.LookupOperation(c.Operation)
+	return ok && !op.Ungatable && op.Endpoint != call.Read && op.Endpoint != call.Execute
+}
+
+// finish records how calls ended, whether or not the caller is still there.
+func (t *Tools) finish(ctx context.Context, ended ...gate.Ended) {
+	if err := t.Gate.FinishAll(context.WithoutCancel(ctx), ended); err != nil {
+		t.Log.Error("an outcome could not be recorded", "call", ended[0].CallID, "error", err)
+	}
 }
 
 // told is the result of a call that was not let through.

@@ -1,14 +1,10 @@
 package argument
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
@@ -54,6 +50,14 @@ func New(t *declare.Tool, base match.Base) (*Gate, error) {
 	return g, errors.Join(errs...)
 }
 
+// In returns the gate for arguments whose relative paths are relative to dir.
+// The globs stay bound to the workspace.
+func (g *Gate) In(dir string) *Gate {
+	in := *g
+	in.base.Dir = dir
+	return &in
+}
+
 // Engaged reports whether the declaration says anything that arguments can be
 // held against.
 func (g *Gate) Engaged() bool { return g.policy.Declared() }
@@ -65,7 +69,8 @@ func (g *Gate) Check(args []byte, links match.Linker) []call.Evidence {
 	if !g.Engaged() || len(args) == 0 {
 		return nil
 	}
-	w := walk{gate: g, links: links, dec: jsontext.NewDecoder(bytes.NewBuffer(args))} // a Buffer is read in place
+	w := newWalk(g, args, links)
+	defer w.done()
 	if err := w.value(); err != nil {
 		w.found(fmt.Sprintf("the arguments cannot be read: %v", err))
 	}
@@ -78,7 +83,8 @@ func (g *Gate) Uses(args []byte) bool {
 	if !g.policy.Grants() || len(args) == 0 {
 		return false
 	}
-	w := walk{gate: g, dec: jsontext.NewDecoder(bytes.NewBuffer(args))}
+	w := newWalk(g, args, nil)
+	defer w.done()
 	return w.value() == nil && w.granted
 }
 
@@ -100,161 +106,68 @@ func (g *Gate) CheckCommand(line string) error { return g.command(line) }
 // CheckProgram holds the name or path of one program against the exec side.
 func (g *Gate) CheckProgram(name string) error { return g.program(name) }
 
-// walk goes through the arguments once.
-type walk struct {
-	gate  *Gate
-	links match.Linker
-	dec   *jsontext.Decoder
-	at    declare.Place
-	index []int // of the items, for messages
-	out   []call.Evidence
-	// granted says that something fell under what the declaration grants.
-	granted bool
-}
-
-func (w *walk) value() error {
-	switch w.dec.PeekKind() {
-	case '{':
-		return w.object()
-	case '[':
-		return w.array()
-	case '"':
-		tok, err := w.dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		w.text(tok.String())
-		return nil
-	}
-	return w.dec.SkipValue()
-}
-
-func (w *walk) object() error {
-	if _, err := w.dec.ReadToken(); err != nil {
-		return err
-	}
-	for w.dec.PeekKind() != '}' {
-		key, err := w.dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		w.at = append(w.at, declare.Part{Name: key.String()})
-		w.index = append(w.index, -1)
-		if err := w.value(); err != nil {
-			return err
-		}
-		w.at, w.index = w.at[:len(w.at)-1], w.index[:len(w.index)-1]
-	}
-	_, err := w.dec.ReadToken()
-	return err
-}
-
-func (w *walk) array() error {
-	if _, err := w.dec.ReadToken(); err != nil {
-		return err
-	}
-	for i := 0; w.dec.PeekKind() != ']'; i++ {
-		w.at = append(w.at, declare.Part{Item: true})
-		w.index = append(w.index, i)
-		if err := w.value(); err != nil {
-			return err
-		}
-		w.at, w.index = w.at[:len(w.at)-1], w.index[:len(w.index)-1]
-	}
-	_, err := w.dec.ReadToken()
-	return err
-}
-
-// text judges one string.
-func (w *walk) text(s string) {
-	g := w.gate
-	role, has := g.roles.Role(w.at)
-	var err error
-	side := declare.Stance{} // what the value is held against
-	switch {
-	case has && role == declare.RoleText:
-	case has && role == declare.RoleURL:
-		side, err = g.policy.Network, g.url(s, w.links)
-	case has && role == declare.RoleEnv:
-		side, err = g.policy.Environment, g.variable(s)
-	case has && role == declare.RoleCommand:
-		side, err = g.policy.Exec, w.argv(s)
-	case has || candidate(s):
-		side = g.policy.Filesystem.Read
-		if !side.Grants() || role == declare.RoleWrite {
-			side = g.policy.Filesystem.Write
-		}
-		_, err = g.path(role, s, w.links)
-	}
-	if err != nil {
-		w.found(err.Error())
-		return
-	}
-	w.granted = w.granted || side.Grants()
-}
-
-// argv judges a value with the role of a command: a line, or the words of an
-// array, of which only the first names a program.
-func (w *walk) argv(s string) error {
-	if n := len(w.index); n > 0 && w.index[n-1] >= 0 {
-		if w.index[n-1] > 0 {
-			return nil
-		}
-		return w.gate.program(s)
-	}
-	return w.gate.command(s)
-}
-
-// candidate says whether a string without a role is looked at.
-func candidate(s string) bool {
-	return strings.HasPrefix(s, "/") || s == "~" || strings.HasPrefix(s, "~/") || len(s) >= 5 && strings.EqualFold(s[:5], "file:")
-}
-
-func (w *walk) found(text string) {
-	var where strings.Builder
-	for i, part := range w.at {
-		where.WriteByte('/')
-		if part.Item {
-			where.WriteString(strconv.Itoa(w.index[i]))
-			continue
-		}
-		where.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(part.Name))
-	}
-	w.out = append(w.out, call.Evidence{Where: where.String(), Text: text})
-}
-
-// path holds one path against its side. Without a role, or where the tool
-// takes no stance on the role's side but on the other, it must lie within
-// either.
+// path holds one path against its side; see [declare.Policy.Paths].
 func (g *Gate) path(role declare.Role, name string, links match.Linker) (string, error) {
-	read, write := &g.policy.Filesystem.Read, &g.policy.Filesystem.Write
-	allowed, verb := &g.either, "touch"
-	switch {
-	case !read.Declared() && !write.Declared():
+	side := g.side(role)
+	if side == nil {
 		return name, nil
-	case role == declare.RoleRead && read.Declared():
-		allowed, verb = &g.read, "read"
-	case role == declare.RoleWrite && write.Declared():
-		allowed, verb = &g.write, "write"
 	}
 	p, err := match.CleanPath(g.base, name)
 	if err != nil {
 		return "", fmt.Errorf("the policy cannot judge the path %s: %w", match.Visible(name), err)
 	}
-	real := p.Clean
-	if links != nil {
-		r, err := match.Resolve(p.Raw, links)
-		if err != nil {
-			return "", fmt.Errorf("the policy cannot judge the path %s: %w", match.Visible(name), err)
-		}
-		real = r.Path
-	} else if p.Magic {
+	if p.Magic {
 		return "", fmt.Errorf("the policy cannot judge the path %s: %w", match.Visible(name), match.ErrMagicLink)
 	}
-	if _, ok := allowed.Match(real); !ok {
-		return "", fmt.Errorf("the policy lets the tool %s %s, not %s", verb, listed(allowed), match.Visible(real))
+	real := p.Clean
+	if links != nil {
+		if real, err = within(role, side, p.Raw, links); err != nil || p.Raw == p.Clean {
+			return real, err
+		}
+		// The kernel takes ".." after a link for the parent of where that
+		// leads. Programs that tidy a path first do not get there.
+		_, err := within(role, side, p.Clean, links)
+		return real, err
+	}
+	if _, ok := side.Match(real); !ok {
+		return "", beyond(role, side, real)
 	}
 	return real, nil
+}
+
+// within follows the links of a path and holds what it leads to against a side.
+func within(role declare.Role, side *match.PathSet, name string, links match.Linker) (string, error) {
+	r, err := match.Resolve(name, links)
+	if err != nil {
+		return "", fmt.Errorf("the policy cannot judge the path %s: %w", match.Visible(name), err)
+	}
+	if _, ok := side.Match(r.Path); !ok {
+		return "", beyond(role, side, r.Path)
+	}
+	return r.Path, nil
+}
+
+// side returns the globs that paths with a role must lie within, nil if there
+// are none to hold them against.
+func (g *Gate) side(role declare.Role) *match.PathSet {
+	read, write := g.policy.Filesystem.Read.Declared(), g.policy.Filesystem.Write.Declared()
+	switch {
+	case !read && !write:
+		return nil
+	case role == declare.RoleRead && read:
+		return &g.read
+	case role == declare.RoleWrite && write:
+		return &g.write
+	}
+	return &g.either
+}
+
+func beyond(role declare.Role, side *match.PathSet, what string) error {
+	verb := string(role)
+	if verb == "" {
+		verb = "touch"
+	}
+	return fmt.Errorf("the policy lets the tool %s %s, not %s", verb, listed(side), match.Visible(what))
 }
 
 // listed returns the globs of a set in words.

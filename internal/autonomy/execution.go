@@ -71,6 +71,7 @@ type Execution struct {
 
 	handoff string
 	sealed  []byte
+	held    bool // as it was read: it was paused
 }
 
 // Record is what is sealed of an execution.
@@ -118,6 +119,7 @@ func (k *Keeper) scan(row scanner) (*Execution, error) {
 	if err != nil || !k.executionRow(&x).Is(mac) || json.Unmarshal(plain, &x.Record) != nil {
 		return nil, fmt.Errorf("execution %s: %w", x.ID, ErrForged)
 	}
+	x.held = x.Pause != ""
 	return &x, nil
 }
 
@@ -143,8 +145,31 @@ func (k *Keeper) save(tx *store.Tx, x *Execution) error {
 		x.ID, x.Principal.Agent, x.Principal.Session, x.Principal.Path, x.Workspace, x.Element, string(x.State), x.Pause, x.handoff,
 		x.Depth, x.Steps, x.Free, keyring.Micros(x.Since), keyring.Micros(x.Started), keyring.Micros(x.Ended), x.EndedBy, x.sealed,
 		k.executionRow(x).Sum())
+	if err != nil {
+		return err
+	}
 	store.Notify(tx, Topic, x.ID)
-	return err
+	if k.Changed != nil && (x.held || x.Pause != "") {
+		return k.Changed(tx)
+	}
+	return nil
+}
+
+// Paused returns the first execution of one of the agents that waits for a
+// person, nil if none does. One that was passed on while it was paused counts
+// until whoever it was passed to has taken it up.
+func (k *Keeper) Paused(tx *store.Tx, agents []string) (*Execution, error) {
+	for _, agent := range agents {
+		list, err := store.All(tx, k.next, `SELECT `+executionColumns+` FROM execution WHERE agent = $1
+			AND state IN ('running', 'paused', 'handed') AND pause <> '' ORDER BY started, id`, agent)
+		if err != nil {
+			return nil, err
+		}
+		if len(list) > 0 {
+			return list[0], nil
+		}
+	}
+	return nil, nil
 }
 
 // Start begins an execution. The caller fills in principal, workspace,
@@ -288,11 +313,14 @@ func (k *Keeper) pause(x *Execution, d Directive, now time.Time) (err error) {
 // Release lets a paused execution go on, for as many steps as it began with.
 // It is bound to the pause: a later one has another name.
 func (k *Keeper) Release(tx *store.Tx, pause string) (*Execution, error) {
-	x, err := k.scan(tx.QueryRow(`SELECT `+executionColumns+` FROM execution WHERE pause = $1 AND state = 'paused'`+tx.ForUpdate(), pause))
+	x, err := k.scan(tx.QueryRow(`SELECT `+executionColumns+` FROM execution WHERE pause = $1 AND state IN ('paused', 'handed')`+tx.ForUpdate(), pause))
 	if err != nil || pause == "" {
 		return nil, errors.Join(err, ErrNotFound)
 	}
-	x.State, x.Pause, x.Why, x.Free = Running, "", nil, x.Steps
+	if x.State == Paused {
+		x.State = Running // one that was passed on still waits to be taken up
+	}
+	x.Pause, x.Why, x.Free = "", nil, x.Steps
 	// Attempts on the gate are not forgotten; what a person has looked at is
 	// not held against the next step again.
 	x.Total = Seen{Calls: x.Total.Calls, Violations: x.Total.Violations}

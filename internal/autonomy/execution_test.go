@@ -237,7 +237,7 @@ func TestProcessesEnd(t *testing.T) {
 			t.Helper()
 			cmd := exec.Command("sleep", "600")
 			if err := cmd.Start(); err != nil {
-				t.Skip("no sleep to run: ", err)
+				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 			chain, err := session.Ancestry(cmd.Process.Pid)

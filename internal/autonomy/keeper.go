@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
 // Topic is where changes of executions are announced, with the id as payload.
@@ -31,7 +32,12 @@ var (
 
 // Keeper keeps executions, strikes and processes. It is safe for concurrent
 // use.
-type Keeper struct{ keys *keyring.Keyring }
+type Keeper struct {
+	keys *keyring.Keyring
+	// Changed is told, in the transaction, that something about a paused
+	// execution has changed; nil if nobody wants to know.
+	Changed func(tx *store.Tx) error
+}
 
 // New makes a keeper that signs its rows with the keys.
 func New(keys *keyring.Keyring) *Keeper { return &Keeper{keys: keys} }

@@ -99,7 +99,8 @@ type Call struct {
 	Tool *Claims `json:"tool,omitzero"`
 }
 
-// Claims are what an MCP server says about one of its tools.
+// Claims are what an MCP server says about one of its tools, or a tool about
+// one of its calls.
 type Claims struct {
 	// Schema is the JSON Schema of the arguments.
 	Schema jsontext.Value `json:"schema,omitzero"`
@@ -107,6 +108,9 @@ type Claims struct {
 	// What would make it look better is not even kept.
 	Destructive bool `json:"destructive,omitzero"`
 	OpenWorld   bool `json:"open_world,omitzero"`
+	// Needs are capabilities with their scopes that the call needs besides
+	// those that the gate finds out.
+	Needs []string `json:"needs,omitzero"`
 }
 
 // Posture says in a word what the gate can do about the caller: hold it, or

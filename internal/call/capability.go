@@ -42,6 +42,9 @@ type Need struct {
 	// path, device and inode. A grant for a scope holds in the root it was
 	// given for and in no other that is put in its place.
 	Root string `json:"root,omitzero"`
+	// Below says that all that lies below a path goes with it: it is deleted,
+	// or moved. A rule about something there objects.
+	Below bool `json:"below,omitzero"`
 	// Evidence points at what in the call makes the need.
 	Evidence []Evidence `json:"evidence,omitzero"`
 }

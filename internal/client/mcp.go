@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type MCP struct {
 	secret string
 	name   string
 	path   string
+	dir    string // where the host started it, which is where the agent works
 
 	mu       sync.Mutex
 	out      io.Writer
@@ -44,6 +46,7 @@ func NewMCP(socket, secret, name string) *MCP {
 	if name != "" {
 		b.path += "/" + name
 	}
+	b.dir, _ = os.Getwd() // without one it works in no workspace
 	return b
 }
 
@@ -258,6 +261,9 @@ func (b *MCP) request(ctx context.Context, method string, body io.Reader) (*http
 	req.Header.Set("Accept", "application/json, text/event-stream")
 	if b.secret != "" {
 		req.Header.Set("Authorization", "Bearer "+b.secret)
+	}
+	if b.dir != "" {
+		req.Header.Set("Gatehouse-Workspace", b.dir)
 	}
 	return req, nil
 }

@@ -21,8 +21,13 @@ import (
 var codexEvents = []string{"PreToolUse", "PermissionRequest", "PostToolUse", "SessionStart", "SessionEnd"}
 
 // codexFiles connects Codex: by its file of hooks. Codex skips a hook that it
-// does not trust, without a word; [Trust] sees to that.
+// does not trust, without a word; [Trust] sees to that. Hooks among the
+// administrator's requirements are trusted as they are, and nobody can switch
+// them off.
 func codexFiles(p Place, h *Hook) ([]edit, []string, error) {
+	if p.Scope == Machine {
+		return []edit{codexRequirements(filepath.Join(p.Root, "/etc/codex/requirements.toml"), h)}, nil, nil
+	}
 	path, err := under(p, ".codex/hooks.json", ".codex/hooks.json", "")
 	if err != nil {
 		return nil, nil, err
@@ -32,6 +37,27 @@ func codexFiles(p Place, h *Hook) ([]edit, []string, error) {
 		edits = append(edits, tomlFile(filepath.Join(p.Home, ".codex", "config.toml"), func(string) (string, error) { return "", nil }))
 	}
 	return edits, nil, nil
+}
+
+// codexRequirements writes the administrator's file: no hooks but these, which
+// run whatever a person's or a repository's settings say.
+func codexRequirements(path string, h *Hook) edit {
+	return tomlFile(path, func(rest string) (string, error) {
+		if h == nil {
+			return "", nil
+		}
+		if strings.TrimSpace(rest) != "" { // its first keys would end up in the last table of what is there
+			return "", fmt.Errorf("%s has requirements of its own, which cannot be joined safely: move them away, connect, and add them below", path)
+		}
+		var out strings.Builder
+		fmt.Fprintf(&out, "allow_managed_hooks_only = true\n\n[features]\nhooks = true\n\n[hooks]\nmanaged_dir = %q\n", filepath.Dir(h.Program[0]))
+		for _, event := range codexEvents {
+			timeout, deadline := times(event)
+			fmt.Fprintf(&out, "\n[[hooks.%s]]\nmatcher = \"*\"\n[[hooks.%s.hooks]]\ntype = \"command\"\ncommand = %s\ntimeout = %d\n",
+				event, event, strconv.Quote(h.command("codex", deadline)), timeout)
+		}
+		return out.String(), nil
+	})
 }
 
 // codexHook is what Codex says about a hook it knows.

@@ -46,8 +46,6 @@ type Hook struct {
 	Start, Home string
 	// Defer lets a headless host come back later.
 	Defer bool
-	// Confine has code of the project run in the gate's sandbox.
-	Confine bool
 }
 
 // Seconds that a host gives the hook, and the hook gives the gate. The
@@ -65,9 +63,6 @@ func (h *Hook) args(agent string, deadline int) []string {
 	}
 	if h.Defer {
 		args = append(args, "--defer")
-	}
-	if h.Confine {
-		args = append(args, "--confine")
 	}
 	return args
 }

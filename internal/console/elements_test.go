@@ -29,7 +29,7 @@ func TestElements(t *testing.T) {
 		cl.desk.elements.Staged = []activation.Staged{{Agent: "coder", Element: "persona/Careful", Digest: digestOf("abc"), Changes: []string{"delete_element: DENY → CONFIRM_SINGLE_USE"}}}
 	})
 	page := cl.get("/elements")
-	for _, want := range []string{`Careful\u202E`, "In quarantine: line 3", "delete_*", "DENY → CONFIRM_SINGLE_USE", "in every workspace"} {
+	for _, want := range []string{`Careful\u202E`, "In quarantine: line 3", "delete_*", "DENY → CONFIRM_SINGLE_USE", "in sessions without a workspace"} {
 		if !strings.Contains(text(page), want) && !strings.Contains(page, want) {
 			t.Errorf("the page does not show %q", want)
 		}

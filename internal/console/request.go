@@ -89,10 +89,11 @@ func (v *requestView) SessionOffers() map[int]sessionOffer {
 	offers := make(map[int]sessionOffer)
 	for i, o := range v.Offers {
 		if o.Use == grant.Session {
-			offers[i] = sessionOffer{Words: o.Words}
+			offer := sessionOffer{Words: o.Words, Suggested: o.Suggested}
 			if i < len(v.History) {
-				offers[i] = sessionOffer{Words: o.Words, Past: v.History[i]}
+				offer.Past = v.History[i]
 			}
+			offers[i] = offer
 		}
 	}
 	return offers
@@ -102,6 +103,8 @@ func (v *requestView) SessionOffers() map[int]sessionOffer {
 type sessionOffer struct {
 	Words string
 	Past  []admin.PastCall
+	// Suggested says that active elements have this answer in mind.
+	Suggested bool
 }
 
 // shownPast is how many earlier calls are named; the rest is counted.

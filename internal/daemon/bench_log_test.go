@@ -2,9 +2,7 @@ package daemon_test
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,28 +78,10 @@ func BenchmarkLogPage(b *testing.B) {
 // serveLog runs a daemon on a directory and returns an approver's client.
 func serveLog(b *testing.B, home string) *client.Client {
 	b.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ready, done := make(chan string, 1), make(chan error, 1)
-	go func() {
-		done <- daemon.Run(ctx, daemon.Options{
-			Place: place.Place{Home: home}, Listen: "127.0.0.1:0", Node: audittest.Node,
-			Log: slog.New(slog.DiscardHandler), Ready: func(url string) { ready <- url },
-		})
-	}()
-	select {
-	case <-ready:
-	case err := <-done:
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			b.Error(fmt.Errorf("the daemon ended: %w", err))
-		}
-	})
+	runDaemon(b, daemon.Options{Place: place.Place{Home: home}, Node: audittest.Node})
 	socket := place.Place{Home: home}.Socket()
 	got := &api.SecretResponse{}
-	if err := client.Unix(socket, "").Do(ctx, "POST", "/v1/approvers", &api.NameRequest{Name: "ann"}, got); err != nil {
+	if err := client.Unix(socket, "").Do(b.Context(), "POST", "/v1/approvers", &api.NameRequest{Name: "ann"}, got); err != nil {
 		b.Fatal(err)
 	}
 	return client.Unix(socket, got.Secret)

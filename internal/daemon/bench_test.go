@@ -7,10 +7,8 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"log/slog"
 	"math"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -61,7 +59,7 @@ func BenchmarkGroupedCommits(b *testing.B) {
 	d := &storetest.Driver{}
 	home := startDaemon(b, d)
 	d.Before(func(query string) error {
-		if query == "COMMIT" {
+		if query == "COMMIT" || query == storetest.JournalSync {
 			time.Sleep(5 * time.Millisecond)
 		}
 		return nil
@@ -77,30 +75,8 @@ func BenchmarkGroupedCommits(b *testing.B) {
 // startDaemon runs a daemon in this process until the benchmark ends.
 func startDaemon(b *testing.B, d *storetest.Driver) (home string) {
 	b.Helper()
-	home, err := os.MkdirTemp("", "gh-bench-")
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ready, done := make(chan string, 1), make(chan error, 1)
-	go func() {
-		done <- daemon.Run(ctx, daemon.Options{
-			Place: place.Place{Home: home}, Listen: "127.0.0.1:0", WrapDriver: d.Wrap,
-			Log: slog.New(slog.DiscardHandler), Ready: func(url string) { ready <- url },
-		})
-	}()
-	select {
-	case <-ready:
-	case err := <-done:
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			b.Error(err)
-		}
-		os.RemoveAll(home)
-	})
+	home = shortDir(b)
+	runDaemon(b, daemon.Options{Place: place.Place{Home: home}, WrapDriver: d.Wrap})
 	return home
 }
 
@@ -129,7 +105,7 @@ func caller(socket string, n int, next *atomic.Int64) error {
 		return err
 	}
 	defer conn.Close()
-	body := `{"operation":"list_elements","args":{"element_type":"skill"}}`
+	body := `{"operation":"TodoWrite","args":{"todos":[]}}`
 	request := fmt.Sprintf("POST /v1/calls HTTP/1.1\r\nHost: gatehouse\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	answers := bufio.NewReader(conn)
 	for next.Add(1) <= int64(n) {

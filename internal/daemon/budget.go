@@ -23,7 +23,7 @@ func (s *state) Budget(ctx context.Context, id string, p call.Principal) (b *gra
 
 // AddBudget keeps the budget of a plan. It lasts as long as a grant for the
 // session would.
-func (t *tx) AddBudget(b *grant.Budget) error {
+func (t *tx) AddBudget(b *grant.Budget, terms call.Terms) error {
 	id, err := keyring.NewID("b_", t.s.desk.Random())
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *tx) AddBudget(b *grant.Budget) error {
 	if err != nil {
 		return err
 	}
-	b.ID, b.Given, b.Expires = id, now, now.Add(approval.Limits{}.WithDefaults().SessionGrantLife)
+	b.ID, b.Given, b.Expires = id, now, now.Add(terms.Bound(approval.Limits{}.WithDefaults().SessionGrantLife))
 	return t.s.desk.AddBudget(t.Tx, b)
 }
 

@@ -82,6 +82,7 @@ type Options struct {
 // daemon is a running gate.
 type daemon struct {
 	opts      Options
+	alone     bool // the lock of the data directory is ours
 	log       *slog.Logger
 	store     *store.Store
 	keys      *keyring.Keyring
@@ -144,7 +145,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	defer unix.Close()
 
-	d := &daemon{opts: opts, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
+	d := &daemon{opts: opts, alone: true, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
 	d.channels.Linger = 20 * time.Second
 	if err := d.open(ctx, tcp.Addr().String()); err != nil {
 		return err
@@ -204,7 +205,7 @@ func listenUnix(path string, mode os.FileMode) (net.Listener, error) {
 // open opens everything that is durable and wires it up.
 func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	home := d.opts.Place.Home
-	so := store.Options{Dir: home, DSN: d.opts.Database, Node: d.opts.Node, Logger: d.log, Wrap: d.opts.WrapDriver}
+	so := store.Options{Dir: home, DSN: d.opts.Database, Node: d.opts.Node, Alone: d.alone, Logger: d.log, Wrap: d.opts.WrapDriver}
 	if d.keys, err = keyring.Load(d.opts.Place.Keys(), nil); err != nil {
 		return err
 	}
@@ -223,7 +224,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.keys.Bind(ctx, d.store); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
-	d.sessions, d.desk, d.autonomy, d.audit = session.New(d.keys, nil), approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.desk, d.autonomy, d.audit = approval.New(d.keys), autonomy.New(d.keys), audit.New(d.store)
+	d.sessions = session.New(d.keys, &session.Options{Paused: d.paused})
+	d.autonomy.Changed = d.sessions.Refresh
 	if err := d.store.Write(ctx, d.sessions.Prepare); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
@@ -240,8 +243,12 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	if err := d.wire(addr); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
+	d.stamp(ctx)
 	closed, err := d.state.recover(ctx)
 	if err != nil {
+		return errors.Join(err, d.store.Close())
+	}
+	if _, err := d.keeper.Recover(ctx); err != nil {
 		return errors.Join(err, d.store.Close())
 	}
 	if closed > 0 {
@@ -273,13 +280,13 @@ func (d *daemon) openPolicy(ctx context.Context) (err error) {
 		return err
 	}
 	d.record.hideFields(d.book.Current().Settings.RedactFields)
-	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectPolicy: place.ProjectPolicy, PID: os.Getpid()}}
+	d.machine = &observe.Machine{Home: homeDir, Own: facts.Own{Paths: d.ownPaths(user), Settings: place.AgentSettings, ProjectFiles: []string{place.ProjectPolicy, place.ProjectTools}, PID: os.Getpid()}}
 	return nil
 }
 
 // ownPaths are the gate's own files.
 func (d *daemon) ownPaths(userPolicy string) []string {
-	paths := []string{d.opts.Place.Home, place.MachinePolicy, userPolicy}
+	paths := []string{d.opts.Place.Home, place.MachinePolicy, place.Tools(place.MachinePolicy), userPolicy, place.Tools(userPolicy)}
 	if d.opts.Socket != "" {
 		paths = append(paths, d.opts.Socket)
 	}
@@ -317,7 +324,7 @@ func (d *daemon) wire(addr string) error {
 	}
 	hosts, doors := hostsOf(addr), &doors{store: d.store, sessions: d.sessions, desk: d.admin, book: d.book, keys: d.keys, issuer: newIssuer(d.opts.Issuer, d.baseURL+"/mcp")}
 	d.server = api.New(api.Options{
-		Gate: d.gate, Desk: d.admin, Doors: doors,
+		Gate: d.gate, Desk: d.admin, Doors: doors, Operations: d.tools,
 		MCP: d.mcp, MCPMetadata: mcp.Metadata(d.baseURL, d.issuers()),
 		Hook:    d.newHooks(),
 		Tools:   d.useTool,
@@ -355,7 +362,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.notifier.Run(ctx) })
 	g.Go(func() error { return d.watchState(ctx) })
 	g.Go(func() error { return d.watchPolicy(ctx) })
-	g.Go(func() error { return d.upstreams.watch(ctx) })
+	g.Go(func() error { return d.upstreams.watch(ctx, d.stamp) })
 	g.Go(func() error { return d.front.Run(ctx) })
 	g.Go(func() error {
 		defer d.dispatch.Wait()

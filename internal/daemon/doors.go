@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"syscall"
@@ -13,6 +15,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -39,6 +42,7 @@ type insideKey struct {
 	agent, token, id string
 	pid              int
 	start            uint64
+	workspace        string // of one that is apart
 }
 
 // Agent returns the agent that a token belongs to.
@@ -121,6 +125,9 @@ func (d *doors) Session(ctx context.Context, ask api.SessionAsk) (id string, err
 		peer.Chain = ask.Peer.Chain
 		key.pid, key.start = peer.Chain[0].PID, peer.Chain[0].Start
 	}
+	if ask.Apart {
+		key.workspace = ask.Workspace
+	}
 	if id, ok := d.in.get(key); ok && ask.ID != api.NewSession {
 		return id, nil
 	}
@@ -149,7 +156,7 @@ func (d *doors) check(ctx context.Context, ask api.SessionAsk, peer session.Peer
 
 // open opens a session, or returns the caller's implicit one.
 func (d *doors) open(ctx context.Context, ask api.SessionAsk, peer session.Peer) (id string, err error) {
-	o := session.Open{Agent: ask.Agent, Surface: ask.Surface, Workspace: ask.Workspace, Peer: peer}
+	o := session.Open{Agent: ask.Agent, Surface: ask.Surface, Workspace: observe.RealDir(ask.Workspace), Peer: peer}
 	if peer.Token == "" {
 		if o.Process, err = session.Anchor(peer.Chain); err != nil {
 			return "", err
@@ -159,6 +166,9 @@ func (d *doors) open(ctx context.Context, ask api.SessionAsk, peer session.Peer)
 		o.Ref = implicit
 		if peer.Token == "" {
 			o.Ref = implicit + "/" + o.Process.String()
+		}
+		if ask.Apart {
+			o.Ref += fmt.Sprintf(" in %x", sha256.Sum256([]byte(o.Workspace)))
 		}
 		err = d.store.Read(ctx, func(tx *store.Tx) error {
 			s, err := d.sessions.Find(tx, ask.Agent, o.Ref)

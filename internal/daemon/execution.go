@@ -15,6 +15,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
 // executionGroups makes the operations that ask people and those of agents
@@ -25,6 +27,16 @@ func (d *daemon) executionGroups() (*aql.Challenges, *aql.Executions) {
 		Limits: d.limits, Show: d.showChallenge, Record: d.recordAct,
 	}
 	return c, &aql.Executions{Challenges: c, Bounds: d.bounds, Agent: d.agentBounds, Calls: d.seenCalls, Judge: d.gate.Decide}
+}
+
+// paused finds an execution that waits for a person, for the standing of its
+// agent.
+func (d *daemon) paused(tx *store.Tx, agents []string) (*session.Pause, error) {
+	x, err := d.autonomy.Paused(tx, agents)
+	if err != nil || x == nil {
+		return nil, err
+	}
+	return &session.Pause{Session: x.Principal.Session, Why: "execution " + x.ID + " is paused: " + strings.Join(x.Why, "; ")}, nil
 }
 
 // bounds are what the policy allows executions.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"os"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,18 +17,14 @@ import (
 
 // newHooks puts the agents' hooks in front of the gate.
 func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply {
-	program, err := os.Executable()
-	if err != nil {
-		d.log.Warn("commands cannot be run confined for agents: this program does not know where it is", "error", err)
-	}
 	hooks := hook.New(hook.Options{
-		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk, around: d.jobs.Around}, HostAsk: d.hostAsk, Program: program, Launcher: d.opts.Launcher, Log: d.log,
+		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk, around: d.jobs.Around}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log,
 	})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
 		if j, found := d.jobs.Around(e.Peer.Chain); found {
 			defer d.jobs.Hold(j.ID)() // it says nothing while a person thinks
 		}
-		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Inside: e.Inside, Event: e.Body, Wait: e.Wait, Defer: e.Defer, Confine: e.Confine}))
+		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Inside: e.Inside, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
@@ -17,6 +18,11 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
+// promptHold is how long a host that asks whether it may run a tool is held
+// for a person who can be reached. Hosts wait a minute for a tool of an MCP
+// server as a rule; one that is told "pending" asks again.
+const promptHold = 45 * time.Second
+
 // openTools makes the gate's own operations: the groups of the table, and the
 // tools that take calls to them through the gate.
 func (d *daemon) openTools() error {
@@ -28,13 +34,13 @@ func (d *daemon) openTools() error {
 		&aql.Activation{Keeper: d.keeper},
 		&aql.Memories{Library: d.library},
 		&aql.Log{Records: d.ownRecords},
-		&aql.Host{Gate: d.gate, ForgetGitHub: d.upstreams.forgetGitHub},
+		&aql.Host{Gate: d.gate, Wait: promptHold, ForgetGitHub: d.upstreams.forgetGitHub},
 	)
 	if err != nil {
 		return err
 	}
 	about.Params = native.Params
-	d.tools = &aql.Tools{Gate: d.gate, Native: native, More: d.dispatchTools(), Log: d.log}
+	d.tools = &aql.Tools{Gate: d.gate, Native: native, Begin: d.keeper.Begin, More: d.dispatchTools(), Log: d.log}
 	return nil
 }
 
@@ -57,7 +63,7 @@ func (d *daemon) openElements() (err error) {
 		return err
 	}
 	d.keeper = activation.New(activation.Options{
-		Store: d.store, Sessions: d.sessions, Library: d.library, Log: d.log,
+		Store: d.store, Sessions: d.sessions, Library: d.library, Keys: d.keys, Log: d.log,
 		Record: func(tx *store.Tx, e activation.Event) error {
 			return d.record.act(tx, admin.Act{Name: e.Name, By: e.By, Channel: e.Channel, Subject: e.Subject, Detail: e.Detail})
 		},
@@ -106,8 +112,9 @@ type upstreams struct {
 // Changed counts the changes.
 func (u *upstreams) Changed() uint64 { return u.changes.Load() }
 
-// watch notes changes, here or on another node, until the context ends.
-func (u *upstreams) watch(ctx context.Context) error {
+// watch notes changes, here or on another node, until the context ends, and
+// tells of them.
+func (u *upstreams) watch(ctx context.Context, changed func(context.Context)) error {
 	changes := u.store.Subscribe(ctx, upstream.Topic)
 	for {
 		select {
@@ -118,6 +125,7 @@ func (u *upstreams) watch(ctx context.Context) error {
 				return nil
 			}
 			u.changes.Add(1)
+			changed(ctx)
 		}
 	}
 }

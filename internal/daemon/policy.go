@@ -69,6 +69,7 @@ func (d *daemon) watchPolicy(ctx context.Context) error {
 			d.log.Error("the policy could not be reloaded; the last good one stays in force", "error", err)
 		}
 		d.record.hideFields(d.book.Current().Settings.RedactFields)
+		d.stamp(ctx)
 		d.changes.Tell()
 	}
 }
@@ -83,7 +84,7 @@ func (d *daemon) policyFiles() []string {
 	if abs, err := filepath.Abs(user); err == nil {
 		user = abs
 	}
-	return []string{place.MachinePolicy, user}
+	return []string{place.MachinePolicy, place.Tools(place.MachinePolicy), user, place.Tools(user)}
 }
 
 func (d *daemon) isPolicyFile(name string) bool {

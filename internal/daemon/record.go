@@ -23,8 +23,10 @@ import (
 // recorder writes events down.
 type recorder struct {
 	redact atomic.Pointer[content.Redactor]
-	log    *slog.Logger
-	counts *prometheus.CounterVec
+	// manifest is the hash of the permission manifest in force.
+	manifest atomic.Pointer[string]
+	log      *slog.Logger
+	counts   *prometheus.CounterVec
 }
 
 func newRecorder(log *slog.Logger) *recorder {
@@ -35,6 +37,7 @@ func newRecorder(log *slog.Logger) *recorder {
 		}, []string{"kind", "level", "outcome"}),
 	}
 	r.hideFields(nil)
+	r.manifest.Store(new(string))
 	return r
 }
 
@@ -55,6 +58,8 @@ type stored struct {
 	Act     *admin.Act    `json:"act,omitzero"`
 	// Posture says whether the gate held the agent or only advised it.
 	Posture string `json:"posture,omitzero"`
+	// Manifest is the hash of the permission manifest in force.
+	Manifest string `json:"manifest,omitzero"`
 }
 
 // storedCall is a call without its secrets. Each secret left a commitment
@@ -199,7 +204,7 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 		clean.Reason = r.text(clean.Reason)
 		verdict = &clean
 	}
-	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore), Budget: r.budget(e.Budget)})
+	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore), Budget: r.budget(e.Budget), Manifest: *r.manifest.Load()})
 	if err != nil {
 		return err
 	}
@@ -231,7 +236,7 @@ func joinObjects(a, b jsontext.Value) jsontext.Value {
 
 // act adds something a person did.
 func (r *recorder) act(tx *store.Tx, a admin.Act) error {
-	body, err := json.Marshal(stored{Act: &a})
+	body, err := json.Marshal(stored{Act: &a, Manifest: *r.manifest.Load()})
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,7 @@ type Set struct {
 	allowed  []pattern // the allow patterns of all elements
 	lists    []string  // the elements that have such
 	types    bool      // whether any element restricts types
+	terms    call.Terms
 	frozen   []string
 	ids      []string
 	elements []Element
@@ -77,7 +78,7 @@ var unrestricted = Compile(nil)
 func Compile(elements []Element) *Set {
 	elements = slices.Clone(elements)
 	slices.SortFunc(elements, func(a, b Element) int { return strings.Compare(a.ID(), b.ID()) })
-	s := &Set{ballots: make(map[key]call.Ballot), elements: elements}
+	s := &Set{ballots: make(map[key]call.Ballot), elements: elements, terms: termsOf(elements)}
 	s.compileExternal(elements)
 	for i := range elements {
 		e := &elements[i]

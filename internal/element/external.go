@@ -3,6 +3,7 @@ package element
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
@@ -21,7 +22,18 @@ type External struct {
 	Only []string `json:"only,omitzero"`
 	// Require are the classes that need an approval: moderate, dangerous.
 	Require []string `json:"require,omitzero"`
+	// Scope is what an approval is good for, single or tool_session; "" leaves
+	// it to the policy. Life is how many seconds it counts, 0 as the policy has
+	// it.
+	Scope string `json:"scope,omitzero"`
+	Life  int    `json:"life,omitzero"`
 }
+
+// The scopes of an approval.
+const (
+	scopeSingle  = "single"
+	scopeSession = "tool_session"
+)
 
 // empty says that the element has nothing to say about external calls.
 func (e *External) empty() bool {
@@ -134,10 +146,56 @@ func (x *extern) objections(votes []call.Vote, c *call.Call, f *facts.Facts, rea
 	}
 	for _, class := range e.External.Require {
 		if risky(class, f) && !reads {
-			votes = append(votes, vote(e, "approvalPolicy: "+class, call.ConfirmSingleUse, fmt.Sprintf("wants %s calls approved", class)))
+			votes = e.wantsApproval(votes, class, f)
 		}
 	}
 	return votes
+}
+
+// wantsApproval is the question of an approval policy. One whose scope is the
+// session asks about each thing that the call changes or reaches, which an
+// answer for the session can name; there is none for a whole tool, and none
+// for what is dangerous or cannot be named.
+func (e *Element) wantsApproval(votes []call.Vote, class string, f *facts.Facts) []call.Vote {
+	rule, says := "approvalPolicy: "+class, fmt.Sprintf("wants %s calls approved", class)
+	asked := len(votes)
+	if e.External.Scope == scopeSession && !risky("dangerous", f) {
+		for i := range f.Needs {
+			n := &f.Needs[i]
+			if n.Capability == call.FSRead || n.Capability == call.ProcExec {
+				continue // as plain as the program that a command runs
+			}
+			v := vote(e, rule, call.ConfirmSession, says)
+			v.Need = n
+			votes = append(votes, v)
+		}
+	}
+	if len(votes) == asked {
+		votes = append(votes, vote(e, rule, call.ConfirmSingleUse, says))
+	}
+	return votes
+}
+
+// Terms are what the active elements' approval policies say about answers to
+// external calls: the strictest of each.
+func (s *Set) Terms() call.Terms {
+	if s == nil {
+		return call.Terms{}
+	}
+	return s.terms
+}
+
+func termsOf(elements []Element) (t call.Terms) {
+	for i := range elements {
+		x := &elements[i].External
+		t.Once = t.Once || x.Scope == scopeSingle
+		t.Session = t.Session || x.Scope == scopeSession
+		if life := time.Duration(x.Life) * time.Second; life > 0 {
+			t.Life = t.Bound(life)
+		}
+	}
+	t.Session = t.Session && !t.Once
+	return t
 }
 
 // risky says whether a call is of a class that an approval policy names.

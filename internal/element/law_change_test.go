@@ -2,6 +2,7 @@ package element_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ func drawExternal(t *rapid.T) element.Element {
 	e.External = element.External{
 		Deny: list.Draw(t, "denyPatterns"), Confirm: list.Draw(t, "confirmPatterns"), Allow: list.Draw(t, "allowPatterns"), Only: list.Draw(t, "only"),
 		Require: rapid.SliceOfN(rapid.SampledFrom([]string{"moderate", "dangerous"}), 0, 1).Draw(t, "require"),
+		Scope:   rapid.SampledFrom([]string{"", "", "single", "tool_session"}).Draw(t, "scope"), Life: rapid.SampledFrom([]int{0, 0, 30, 600}).Draw(t, "life"),
 	}
 	return e
 }
@@ -57,6 +59,11 @@ func externalLevel(s *element.Set, x *sample) call.Level {
 		level = call.Join(level, v.Level)
 	}
 	return level
+}
+
+// lasting says whether an answer for the session would meet all the votes.
+func lasting(votes []call.Vote) bool {
+	return !slices.ContainsFunc(votes, func(v call.Vote) bool { return v.Level != call.ConfirmSession })
 }
 
 func drawSet(t *rapid.T, label string) []element.Element {
@@ -139,10 +146,16 @@ func TestLoosensIsSound(t *testing.T) {
 				}
 			}
 		}
+		if u, v := a.Terms(), b.Terms(); u.Once && !v.Once || u.Life > 0 && v.Bound(u.Life+1) > u.Life {
+			t.Fatalf("answers count for longer: %+v, then %+v", u, v)
+		}
 		for i := range samples {
 			x := &samples[i]
 			if u, v := externalLevel(a, x), externalLevel(b, x); u.StricterThan(v) {
 				t.Fatalf("%s %s goes from %s to %s", x.call.Operation, x.call.Args, u, v)
+			}
+			if asks := b.External(x.call, x.facts, x.reads); lasting(asks) && !lasting(a.External(x.call, x.facts, x.reads)) {
+				t.Fatalf("%s %s: the elements' questions can be answered for the session now: %v", x.call.Operation, x.call.Args, asks)
 			}
 			if b.AllowsExternal(x.call, x.facts) && !a.AllowsExternal(x.call, x.facts) {
 				t.Fatalf("%s %s is allowed now", x.call.Operation, x.call.Args)
@@ -180,6 +193,13 @@ func TestLoosensNothingAndSomething(t *testing.T) {
 		{"a deny pattern becomes a question", one(element.Lists{}, element.External{Deny: []string{"Bash:git *"}}), one(element.Lists{}, element.External{Confirm: []string{"Bash:git *"}}), true},
 		{"the list of what may be used goes", one(element.Lists{}, element.External{Allow: []string{"Bash:make*"}}), nil, true},
 		{"a shorter list of tools", one(element.Lists{}, element.External{Only: []string{"Read", "Edit"}}), one(element.Lists{}, element.External{Only: []string{"Read"}}), false},
+		{"a bound on answers comes", nil, one(element.Lists{}, element.External{Scope: "single", Life: 60}), false},
+		{"a bound on answers goes", one(element.Lists{}, element.External{Life: 60}), nil, true},
+		{"a shorter life", one(element.Lists{}, element.External{Life: 60}), one(element.Lists{}, element.External{Life: 30}), false},
+		{"a longer life", one(element.Lists{}, element.External{Life: 60}), one(element.Lists{}, element.External{Life: 61}), true},
+		{"single calls no more", one(element.Lists{}, element.External{Scope: "single"}), one(element.Lists{}, element.External{Scope: "tool_session"}), true},
+		{"a question may be answered for the session", one(element.Lists{}, element.External{Require: []string{"moderate"}}), one(element.Lists{}, element.External{Require: []string{"moderate"}, Scope: "tool_session"}), true},
+		{"and may no more", one(element.Lists{}, element.External{Require: []string{"moderate"}, Scope: "tool_session"}), one(element.Lists{}, element.External{Require: []string{"moderate"}}), false},
 		{"out of quarantine", []element.Element{{Type: "skill", Name: "s", Quarantine: "x"}}, one(element.Lists{}, element.External{}), true},
 	}
 	for _, tt := range tests {

@@ -234,17 +234,17 @@ func (l *linter) approval(n *yaml.Node, x *External) {
 				}
 			}
 		case "defaultScope":
-			if known := []string{"single", "tool_session"}; !slices.Contains(known, v.Value) {
+			x.Scope = v.Value
+			if known := []string{scopeSingle, scopeSession}; !slices.Contains(known, v.Value) {
 				l.problem(v, true, "defaultScope: %q is none of single, tool_session%s", v.Value, suggest(v.Value, known))
-			} else if v.Value == "tool_session" {
-				l.problem(v, false, "defaultScope: the gate gives no approval for a whole tool; every call is asked about")
 			}
 		case "ttlSeconds":
-			if ttl, err := strconv.Atoi(v.Value); err != nil || ttl < 30 || ttl > 3600 {
+			ttl, err := strconv.Atoi(v.Value)
+			if err != nil || ttl < 30 || ttl > 3600 {
 				l.problem(v, true, "ttlSeconds must be a number from 30 to 3600")
-			} else {
-				l.problem(v, false, "ttlSeconds: how long an approval lives is the policy's matter (limits.grant_life)")
+				continue
 			}
+			x.Life = ttl
 		}
 	}
 }

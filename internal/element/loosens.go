@@ -98,8 +98,8 @@ func externalLoosens(old, new *Set) []string {
 		out = append(out, gone("denyPatterns", x.deny, new, func(y *extern) []pattern { return y.deny })...)
 		out = append(out, gone("confirmPatterns", x.confirm, new, func(y *extern) []pattern { return append(slices.Clone(y.deny), y.confirm...) })...)
 		for _, class := range x.element.External.Require {
-			if !slices.ContainsFunc(new.externs, func(y extern) bool { return slices.Contains(y.element.External.Require, class) }) {
-				out = append(out, "approvalPolicy: "+class+" is not asked any more")
+			if !slices.ContainsFunc(new.externs, func(y extern) bool { return y.requires(class, &x.element.External) }) {
+				out = append(out, "approvalPolicy: "+class+" is not asked any more, or answered for longer")
 			}
 		}
 		if len(x.only) > 0 && !slices.ContainsFunc(new.externs, func(y extern) bool { return len(y.only) > 0 && heldAll(x.only, y.only) }) {
@@ -117,7 +117,20 @@ func externalLoosens(old, new *Set) []string {
 	if len(old.lists) > 0 && len(new.lists) == 0 {
 		out = append(out, "allowPatterns: what is on no list is not denied any more")
 	}
+	if old.terms.Once && !new.terms.Once {
+		out = append(out, "approvalPolicy: answers are not for single calls alone any more")
+	}
+	if life := old.terms.Life; life > 0 && (new.terms.Life == 0 || new.terms.Life > life) {
+		out = append(out, "approvalPolicy: answers count for longer than "+life.String())
+	}
 	return out
+}
+
+// requires says whether the element asks about a class at least as strictly as
+// another one does.
+func (x *extern) requires(class string, as *External) bool {
+	y := &x.element.External
+	return slices.Contains(y.Require, class) && (y.Scope != scopeSession || as.Scope == scopeSession)
 }
 
 // gone lists the patterns that none of the new set's holds.

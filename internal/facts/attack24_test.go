@@ -47,7 +47,7 @@ func TestAttack24InputToARunningProcess(t *testing.T) {
 		if got := f.Class == "destructive"; got != tt.destructive {
 			t.Errorf("%s %q: class %s, want destructive %v", tt.tool, tt.text, f.Class, tt.destructive)
 		}
-		if offers := grant.Offers(c, &d); len(offers) != 1 {
+		if offers := grant.Offers(c, &d, call.Terms{}); len(offers) != 1 {
 			t.Errorf("%s %q is offered for the session: %v", tt.tool, tt.text, offers)
 		}
 	}

@@ -3,7 +3,6 @@ package facts
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -43,7 +42,6 @@ func (x *extractor) command(strs []String) {
 	f.Partial = !a.Complete
 	f.TakesCode = a.Class == shell.ClassUnknown || !a.Complete
 	x.confine(a, where)
-	f.Project = projectCode(a)
 	for i := range a.Commands {
 		c := &a.Commands[i]
 		f.Commands = append(f.Commands, strings.TrimSpace(span(text, c.Span)))
@@ -53,10 +51,14 @@ func (x *extractor) command(strs []String) {
 		}
 		x.guardCommand(c, where)
 	}
-	a.Effects(func(c *shell.Command, e *shell.Effect) bool {
-		x.effect(c, e, call.Evidence{Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: span(text, e.Span)})
-		return true
-	})
+	for i := range a.Commands {
+		c, had := &a.Commands[i], len(f.Needs)
+		for j := range c.Effects {
+			e := &c.Effects[j]
+			x.effect(c, e, call.Evidence{Where: fmt.Sprintf("%s[%d:%d]", where, e.Span.Start, e.Span.End), Text: span(text, e.Span)})
+		}
+		x.ran = append(x.ran, ran{command: c, from: had, to: len(f.Needs)})
+	}
 	f.Words = a.Words()
 	x.score(risk.Of(risk.FromShell(a)), where)
 }
@@ -112,35 +114,6 @@ func hostsKnown(a *shell.Analysis) bool {
 	return known
 }
 
-// projectCode names the programs of a command that run code of the project, if
-// that is all that is unknown about it.
-func projectCode(a *shell.Analysis) []string {
-	if a.Class != shell.ClassUnknown || !a.Complete {
-		return nil
-	}
-	var programs []string
-	for i := range a.Commands {
-		c := &a.Commands[i]
-		if c.Class != shell.ClassUnknown {
-			continue
-		}
-		runs := false
-		for j := range c.Effects {
-			e := &c.Effects[j]
-			if e.Class == shell.ClassUnknown && !e.Project {
-				return nil
-			}
-			runs = runs || e.Project
-		}
-		if !runs || c.Remote || c.Program == "" {
-			return nil
-		}
-		programs = append(programs, c.Program)
-	}
-	slices.Sort(programs)
-	return slices.Compact(programs)
-}
-
 // shells are the programs that run text given with -c.
 var shells = map[string]bool{"bash": true, "sh": true, "dash": true, "zsh": true, "ksh": true, "mksh": true}
 
@@ -164,10 +137,13 @@ func commandText(strs []String) (text, where string, ok bool) {
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = "'" + strings.ReplaceAll(w.Text, "'", `'\''`) + "'"
+		quoted[i] = quote(w.Text)
 	}
 	return strings.Join(quoted, " "), words[0].Where, true
 }
+
+// quote writes a word so that a shell reads just that.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {
@@ -248,7 +224,11 @@ func (x *extractor) commandPath(c call.Capability, e *shell.Effect, at call.Evid
 		x.loss = saved
 		return
 	}
+	had := len(x.facts.Needs)
 	scope := x.path(c, String{Where: at.Where, Text: e.Path.Text()})
+	if e.Moved {
+		x.below(had, c, true)
+	}
 	if e.Secret && !x.needs(call.SecretsAccess, scope) {
 		x.need(call.SecretsAccess, scope, at)
 	}
@@ -264,7 +244,26 @@ func (x *extractor) pattern(c call.Capability, e *shell.Effect, at call.Evidence
 	if dir == "" {
 		dir = "."
 	}
+	had := len(x.facts.Needs)
 	x.path(c, String{Where: at.Where, Text: dir})
+	// What a pattern picks are files, unless whole directories are taken.
+	x.below(had, c, e.Recursive || e.Moved)
+}
+
+// below says of the needs that were added for a path whether all below it goes
+// with it.
+func (x *extractor) below(had int, c call.Capability, all bool) {
+	for i := had; i < len(x.facts.Needs); i++ {
+		n := &x.facts.Needs[i]
+		if n.Capability != c {
+			continue
+		}
+		real := n.Scope
+		if rel, inside := strings.CutPrefix(real, "."); inside {
+			real = x.root + rel
+		}
+		n.Below = all && x.holds(real)
+	}
 }
 
 // network adds the need to reach what a command contacts. What only the

@@ -22,6 +22,8 @@ type extractor struct {
 	// untrusted says that the tool is one that nobody knows.
 	untrusted bool
 	loss      loss
+	// ran are the simple commands of the call, each with what it needs.
+	ran []ran
 }
 
 // Extract describes a normalised call. A nil world judges the words alone.
@@ -41,6 +43,8 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 	x.mentions(strs)
 	if c.Kind == call.External {
 		x.external(strs)
+		x.claims()
+		x.holdDeclared()
 		x.implied(strs)
 		if x.operation() != call.OpShell {
 			x.score(risk.Of(x.needEffects()), "args")
@@ -65,15 +69,22 @@ func Extract(c *call.Call, w World, opts *Options) *Facts {
 func (x *extractor) path(c call.Capability, s String) string {
 	evidence := call.Evidence{Where: s.Where, Text: s.Text}
 	if scope, ok := x.relative(s.Text); ok {
-		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Evidence: []call.Evidence{evidence}})
+		x.facts.Needs = append(x.facts.Needs, call.Need{Capability: c, Scope: scope, Inside: true, Below: c == call.FSDelete, Evidence: []call.Evidence{evidence}})
 		x.tagged(c, scope, scope, evidence)
 		return scope
+	}
+	if c == call.FSRead && x.climbs(s.Text) {
+		// Reading is judged by what is read, and the words say what that is
+		// wherever they lead from.
+		x.need(c, "", evidence)
+		x.tagged(c, path.Clean(s.Text), path.Clean(s.Text), evidence)
+		return path.Clean(s.Text)
 	}
 	real, byWords, problem := x.resolve(s.Text)
 	if problem != "" {
 		evidence.Text = s.Text + ": " + problem
 		x.need(c, "", evidence)
-		x.facts.Class = "unknown"
+		x.doubt()
 		return "a path that cannot be resolved"
 	}
 	if byWords != real {
@@ -88,7 +99,7 @@ func (x *extractor) place(c call.Capability, real string, evidence call.Evidence
 	x.guard(real, c != call.FSRead, evidence)
 	x.changes(c, real)
 	scope, inside := x.scope(real)
-	n := call.Need{Capability: c, Scope: scope, Inside: inside, Evidence: []call.Evidence{evidence}}
+	n := call.Need{Capability: c, Scope: scope, Inside: inside, Below: c == call.FSDelete && x.holds(real), Evidence: []call.Evidence{evidence}}
 	if inside {
 		n.Root = x.rootID()
 	}
@@ -109,13 +120,38 @@ func (x *extractor) relative(word string) (scope string, ok bool) {
 		return "", false
 	}
 	clean := path.Clean(word)
-	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") {
+	if path.IsAbs(clean) || x.climbs(word) {
 		return "", false
 	}
 	if clean == "." {
 		return ".", true
 	}
 	return "./" + clean, true
+}
+
+// holds says whether something may lie below a path: it is a directory, or
+// nobody knows what it is.
+func (x *extractor) holds(real string) bool {
+	if x.world == nil {
+		return true
+	}
+	info := x.world.Path(real)
+	return !info.Known || !info.Exists || info.Dir
+}
+
+// climbs says whether a path leads out of a working directory that is not
+// known.
+func (x *extractor) climbs(word string) bool {
+	clean := path.Clean(word)
+	return x.base.Dir == "" && (clean == ".." || strings.HasPrefix(clean, "../"))
+}
+
+// doubt notes that something about the call cannot be told. What destroys
+// still destroys.
+func (x *extractor) doubt() {
+	if x.facts.Class != "destructive" {
+		x.facts.Class = "unknown"
+	}
 }
 
 // resolve makes a word an absolute path without links, in both ways in which
@@ -179,7 +215,7 @@ func (x *extractor) host(word string, e call.Evidence) {
 	if err != nil {
 		e.Text += ": " + err.Error()
 		x.need(call.NetEgress, "", e)
-		x.facts.Class = "unknown"
+		x.doubt()
 		return
 	}
 	x.addHost(h, e)

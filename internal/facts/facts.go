@@ -3,6 +3,7 @@ package facts
 import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // Severity ranks a content finding.
@@ -35,6 +36,16 @@ const (
 	LoosensNothing
 )
 
+// DeclaredTool is a declaration that holds for a call.
+type DeclaredTool struct {
+	Name string       `json:"name"`
+	Risk declare.Risk `json:"risk"`
+	// Used says that this call uses something that the declaration grants.
+	Used bool `json:"used,omitzero"`
+	// Inert says that the declaration is told and not enforced.
+	Inert bool `json:"inert,omitzero"`
+}
+
 // Facts is what is known about a call before anyone votes on it.
 type Facts struct {
 	// Findings come from content validation.
@@ -63,9 +74,6 @@ type Facts struct {
 	// TakesCode says that an argument is code to be run. Such a call is never
 	// covered by a session grant.
 	TakesCode bool
-	// Project names the programs that run code of the project, where nothing
-	// else about the call is unknown: such a call can be run confined.
-	Project []string
 	// Confined says that a sandbox of the gate's is to hold the effect to the
 	// needs; without it the call must not start.
 	Confined bool
@@ -80,6 +88,8 @@ type Facts struct {
 	Outside bool
 	// Self lists what of the gate the call reaches.
 	Self []call.Evidence
+	// Declared are the declarations of the tools that the call uses.
+	Declared []DeclaredTool
 	// ToolViolations lists what goes beyond the tool's declared policy.
 	ToolViolations []call.Evidence
 	// Uncommitted lists work that the call touches and that is saved nowhere

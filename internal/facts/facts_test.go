@@ -38,7 +38,7 @@ func (w *world) Script(string, string, string) (string, bool) { return "", false
 var options = &facts.Options{
 	Home: "/home/ann",
 	Own: facts.Own{
-		Paths: []string{"/home/ann/.local/share/gatehouse"}, Listeners: []string{"127.0.0.1:7878"}, ProjectPolicy: ".gatehouse.toml", PID: 4711,
+		Paths: []string{"/home/ann/.local/share/gatehouse"}, Listeners: []string{"127.0.0.1:7878"}, ProjectFiles: []string{".gatehouse.toml"}, PID: 4711,
 	},
 }
 

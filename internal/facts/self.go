@@ -3,6 +3,7 @@ package facts
 import (
 	"net"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // guard notes a path that reaches the gate itself: one of its files, or, for
 // a change, a directory above them.
 func (x *extractor) guard(real string, changes bool, e call.Evidence) {
-	if changes && path.Base(real) == x.opts.Own.ProjectPolicy && x.opts.Own.ProjectPolicy != "" {
+	if changes && slices.Contains(x.opts.Own.ProjectFiles, path.Base(real)) {
 		x.self(e.Where, "a project's policy "+real)
 		return
 	}

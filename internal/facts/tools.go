@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
 // external describes a call by the family of its tool.
@@ -25,6 +26,7 @@ func (x *extractor) external(strs []String) {
 		x.files(strs, call.FSWrite, "writes")
 	case call.OpFileMove:
 		x.files(strs, call.FSWrite, "moves")
+		x.below(0, call.FSWrite, true)
 	case call.OpFileDelete:
 		x.files(strs, call.FSDelete, "deletes")
 		x.facts.Irreversible = true
@@ -160,16 +162,19 @@ func (x *extractor) search(strs []String) {
 	x.facts.Words = strings.Join(words, ", ")
 }
 
+// patchFields are the arguments that hold a patch.
+var patchFields = fields("input patch patchText patch_text diff command cmd content")
+
 // patch describes a patch by every path it touches.
 func (x *extractor) patch(strs []String) {
-	var changes []change
+	var changes []shell.Change
 	for i, s := range strs {
 		switch {
 		case s.Key:
 		case s.Name == "path" || s.Name == "move_path":
-			changes = append(changes, change{path: s.Text, deletes: kindBeside(strs, i) == "delete"})
-		case patchFields[s.Name] && looksLikePatch(s.Text):
-			found, ok := parsePatch(s.Text)
+			changes = append(changes, shell.Change{Path: s.Text, Deletes: kindBeside(strs, i) == "delete"})
+		case patchFields[s.Name] && shell.LooksLikePatch(s.Text):
+			found, ok := shell.ParsePatch(s.Text)
 			if !ok {
 				x.unknown("applies a patch that cannot be read", false)
 				x.need(call.FSWrite, "", call.Evidence{Where: s.Where, Text: "a patch that cannot be read"})
@@ -187,15 +192,15 @@ func (x *extractor) patch(strs []String) {
 }
 
 // change adds what a list of changed files needs.
-func (x *extractor) change(changes []change) {
+func (x *extractor) change(changes []shell.Change) {
 	var words []string
 	for _, ch := range changes {
 		c, verb := call.FSWrite, "writes "
-		if ch.deletes {
+		if ch.Deletes {
 			c, verb = call.FSDelete, "deletes "
 			x.facts.Irreversible = true
 		}
-		words = append(words, verb+x.path(c, String{Where: "patch", Text: ch.path}))
+		words = append(words, verb+x.path(c, String{Where: "patch", Text: ch.Path}))
 	}
 	x.facts.Words = strings.Join(words, ", ")
 }

@@ -92,6 +92,8 @@ func TestSameChangeSameFact(t *testing.T) {
 		{"create", `{"command":"create src/a.go"}`},
 		{"Bash", `{"command":"echo x > src/a.go"}`},
 		{"Bash", `{"command":"sed -i s/a/b/ src/a.go"}`},
+		{"Bash", `{"command":"apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** End Patch\nEOF"}`},
+		{"shell", `{"command":["apply_patch","*** Begin Patch\n*** Update File: src/a.go\n@@\n-a\n+b\n*** End Patch"]}`},
 	} {
 		if diff := cmp.Diff(want, unique(describe(t, "api", r.tool, r.args, &facts.Options{}))); diff != "" {
 			t.Errorf("%s %s: (-want +got)\n%s", r.tool, r.args, diff)
@@ -228,7 +230,7 @@ func TestAttack24Input(t *testing.T) {
 // Code that runs confined is only what a sandbox holds.
 func TestWrapped(t *testing.T) {
 	t.Parallel()
-	for _, command := range []string{"go test ./...", "npm test", "make build > log.txt", "python -c 'print(1)'", "./run.sh", "cd sub && pytest -q | tail", "frobnicate x",
+	for _, command := range []string{"go test ./...", "npm test", "make build > log.txt", "python -c 'import mine; mine.go()'", "./run.sh", "cd sub && pytest -q | tail", "frobnicate x",
 		"curl https://api.example.com/x | python3 -c 'import sys'"} {
 		if f := describe(t, "api", "Bash", `{"command":`+quoteJSON(command)+`}`, &facts.Options{}); !f.Wrapped || f.TakesCode {
 			t.Errorf("%s: wrapped %t, takes code %t", command, f.Wrapped, f.TakesCode)

@@ -23,9 +23,6 @@ func (x *extractor) upstream(strs []String) bool {
 	case tool != "":
 		x.other(strs)
 		x.facts.Words = "uses the tool " + tool + " of the MCP server " + server
-		if x.call.Surface == call.SurfaceMCP {
-			x.facts.Class = "" // the gate runs it itself, with its definition pinned
-		}
 		return true
 	}
 	words, reads := upstreamReads[method]

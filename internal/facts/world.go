@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
@@ -45,6 +46,8 @@ type Options struct {
 	Own Own
 	// Tools says which operation a tool is that the gate would not know.
 	Tools map[string]string
+	// Declared is what tools say about themselves; nil if none does.
+	Declared *argument.Set
 	// Implied says which paths, fields and tools imply further capabilities.
 	Implied []Implied
 	// Knowledge is what is known about programs; nil is what is built in.
@@ -66,9 +69,9 @@ type Own struct {
 	Listeners []string
 	// PID is the gate's own process.
 	PID int
-	// ProjectPolicy is the name of projects' policy files, which no agent
+	// ProjectFiles are the names of projects' policy files, which no agent
 	// writes, wherever they lie.
-	ProjectPolicy string
+	ProjectFiles []string
 }
 
 // Implied is a capability that follows from what a call touches.

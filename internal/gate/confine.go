@@ -12,9 +12,10 @@ import (
 
 // requires are the guarantees that the effect of an allowed call must hold to.
 // Code that a person approved as it stands, this one time, runs as it stands;
-// what a grant for the session or the policy lets through runs confined.
+// what a grant for the session or the policy lets through runs confined, and so
+// does what was asked for in a sandbox.
 func (t *trial) requires(used []grant.Grant) []call.Guarantee {
-	if !t.in.Facts.Wrapped || len(used) == 0 {
+	if t.in.Facts.Confined || len(used) == 0 {
 		return t.decision.Requires
 	}
 	for _, g := range used {

@@ -110,6 +110,8 @@ type Start struct {
 	// Backend and Shown are what a launcher says holds it, and what it proved.
 	Backend string   `json:"backend,omitzero"`
 	Shown   []string `json:"shown,omitzero"`
+	// Seen is what the gate saw of launcher and child for itself.
+	Seen []string `json:"seen,omitzero"`
 }
 
 // End is the section that says how the effect ended.
@@ -159,6 +161,9 @@ type Answer struct {
 	// Lasting says that the same call would be let through again without a
 	// person: by policy, or for the rest of the session.
 	Lasting bool `json:"lasting,omitzero"`
+	// Counted says that how the call ends decides about later ones, so that
+	// its end must be told before anyone hears of it.
+	Counted bool `json:"-"`
 	// HostAsks says that the host is to ask; the call is open, so that its end
 	// can be told.
 	HostAsks bool `json:"host_asks,omitzero"`

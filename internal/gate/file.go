@@ -37,7 +37,7 @@ func (t *trial) inquire(tx Tx) error {
 	if d.Level == call.Deny {
 		return t.deny(tx, d.Why())
 	}
-	grants, err := tx.Grants(t.sub.Call.Principal)
+	grants, err := t.grants(tx)
 	if err != nil {
 		return err
 	}

@@ -77,10 +77,6 @@ type Submission struct {
 	Budget string
 	// Plan says that the host is in a mode in which nothing may be changed.
 	Plan bool
-	// Confine says that whoever runs the effect will run it in the gate's
-	// sandbox if the decision requires it, so that code of the project can be
-	// judged as what it can reach there.
-	Confine bool
 	// HostAsk lets the host ask the person at it where the gate can reach
 	// nobody. Such an answer is not verified and never meets a pinned call.
 	HostAsk bool
@@ -144,15 +140,11 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		return g.broken(sub.Call, call.Decision{}, err), nil
 	}
 	in.Plan = sub.Plan
-	if sub.Confine && len(in.Facts.Project) > 0 {
-		confine(in)
-	}
-	if sub.Ask {
-		in.Violations = append(slices.Clone(in.Violations), policy.Violation{
-			Tool: sub.Call.Operation, Rule: "requiresApproval", Level: call.ConfirmSingleUse, Reason: "the tool has a person asked before every call",
-		})
-	}
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
+	if sub.Ask {
+		t.asked = asks(sub.Call)
+		in.Violations = t.asked
+	}
 	t.union(ctx)
 	t.decide()
 	t.preview()
@@ -169,7 +161,11 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 				return err
 			}
 		}
-		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint {
+		news, err := t.constrain(tx)
+		if err != nil {
+			return err
+		}
+		if now.Switches != in.Switches || now.Elements != in.Elements || now.Taint != in.Taint || news {
 			in.Switches, in.Elements, in.Taint = now.Switches, now.Elements, now.Taint
 			t.decide()
 		}
@@ -194,7 +190,7 @@ func (g *Gate) replaced(ctx context.Context, sub *Submission, ans *Answer, edite
 	if edited.Call == nil {
 		return ans
 	}
-	*sub = Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: edited.ID, Plan: sub.Plan, Confine: sub.Confine}
+	*sub = Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: edited.ID, Plan: sub.Plan}
 	if edited.State != "approved" {
 		return ans
 	}
@@ -217,16 +213,6 @@ func sends(f *facts.Facts) bool {
 	return slices.ContainsFunc(f.Needs, func(n call.Need) bool { return n.Capability == call.NetEgress })
 }
 
-// confine notes that a call runs confined. It is another call than the same
-// one that does not, so it has another digest.
-func confine(in *policy.Input) {
-	field := call.Field{Name: "confined", Value: "writes the workspace, no network"}
-	if !slices.Contains(in.Call.Forward, field) { // a call that waits comes by again
-		in.Call.Forward = append(in.Call.Forward, field)
-	}
-	in.Confined, in.Digest = true, in.Call.Digest()
-}
-
 // describe finds out what a decision rests on.
 func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot, read func(context.Context, *call.Call) (Standing, error)) (*policy.Input, *element.Change, error) {
 	f, change := g.opts.Observer.Facts(ctx, c, snap)
@@ -235,8 +221,7 @@ func (g *Gate) describe(ctx context.Context, c *call.Call, snap *policy.Snapshot
 		return nil, nil, err
 	}
 	return &policy.Input{
-		Call: c, Facts: f, Digest: c.Digest(),
-		Elements: standing.Elements, Switches: standing.Switches, Violations: standing.Violations, Taint: standing.Taint,
+		Call: c, Facts: f, Digest: c.Digest(), Elements: standing.Elements, Switches: standing.Switches, Taint: standing.Taint,
 	}, change, nil
 }
 
@@ -258,20 +243,39 @@ func (g *Gate) Decide(ctx context.Context, c *call.Call) (call.Decision, *facts.
 	if err := c.Normalize(); err != nil {
 		return call.Decision{}, nil, err
 	}
-	snap, _ := g.opts.Policy(c)
-	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	in, d, err := g.weigh(ctx, c)
 	if err != nil {
 		return call.Decision{}, nil, err
 	}
+	return d, in.Facts, nil
+}
+
+// weigh decides a call that is in its normal form, with what it rests on.
+func (g *Gate) weigh(ctx context.Context, c *call.Call) (*policy.Input, call.Decision, error) {
+	snap, _ := g.opts.Policy(c)
+	in, change, err := g.describe(ctx, c, snap, g.opts.State.Current)
+	if err != nil {
+		return nil, call.Decision{}, err
+	}
 	judge(in, change)
-	return snap.Decide(in, nil), in.Facts, nil
+	if len(snap.Counts(in.Facts)) > 0 {
+		uses, err := g.opts.State.Uses(ctx, c, in.Facts.Workspace)
+		if err != nil {
+			return nil, call.Decision{}, err
+		}
+		in.Violations = snap.Constrain(c, in.Facts, uses)
+	}
+	return in, snap.Decide(in, nil), nil
 }
 
 // Prepare decides a call and makes a question of it without letting it
 // through, for a person who edits a waiting call. The edited call has votes of
 // its own; one that would be denied cannot be asked about.
 func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Request, error) {
-	d, f, err := g.Decide(ctx, c)
+	if err := c.Normalize(); err != nil {
+		return nil, err
+	}
+	in, d, err := g.weigh(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +284,7 @@ func (g *Gate) Prepare(ctx context.Context, c *call.Call, editOf string) (*Reque
 	}
 	c.ID = g.opts.NewID()
 	snap, _ := g.opts.Policy(c)
-	return &Request{Call: c, Facts: f, Decision: &d, Offers: grant.Offers(c, &d), Limits: snap.Settings, EditOf: editOf}, nil
+	return &Request{Call: c, Facts: in.Facts, Decision: &d, Offers: grant.Offers(c, &d, terms(in)), Limits: snap.Settings, EditOf: editOf}, nil
 }
 
 // Request tells an agent how far its own request has got.
@@ -376,7 +380,7 @@ func (g *Gate) await(ctx context.Context, sub *Submission, ans *Answer) *Answer 
 			if err != nil || edited.Call == nil {
 				return answered(ans, state)
 			}
-			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan, Confine: sub.Confine}
+			id, sub = edited.ID, &Submission{Call: edited.Call, Wait: sub.Wait, Runs: sub.Runs, EditOf: id, Plan: sub.Plan}
 			continue
 		default:
 			return answered(ans, state)

@@ -65,6 +65,10 @@ func (s *script) Commit(_ context.Context, fn func(gate.Tx) error) error {
 	return s.step("commit")
 }
 
+func (s *script) Uses(context.Context, *call.Call, string) (*policy.Uses, error) {
+	return &policy.Uses{}, s.step("uses")
+}
+
 func (s *script) Request(context.Context, string) (gate.RequestState, error) {
 	return gate.RequestState{}, s.step("request")
 }
@@ -90,8 +94,9 @@ func (t tx) Standing(*call.Call) (gate.Standing, error) { return t.s.inside, t.s
 func (t tx) Grants(call.Principal) ([]grant.Grant, error) {
 	return t.s.grants, t.s.step("grants")
 }
-func (t tx) Consume(string) error          { return t.s.step("consume") }
-func (t tx) AddBudget(*grant.Budget) error { return t.s.step("budget") }
+func (t tx) Consume(string) error                      { return t.s.step("consume") }
+func (t tx) AddBudget(*grant.Budget, call.Terms) error { return t.s.step("budget") }
+func (t tx) Now() (time.Time, error)                   { return time.Unix(1, 0), t.s.step("now") }
 func (t tx) Draw(_ string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) ([]call.Vote, error) {
 	_, open := t.s.budget.Draw(c, d, votes, scope)
 	return open, t.s.step("draw")
@@ -106,7 +111,11 @@ func (t tx) File(*gate.Request) (gate.RequestState, error) {
 func (t tx) Edited(call.Principal, *call.Decision) (*gate.RequestState, error) {
 	return nil, t.s.step("edited")
 }
-func (t tx) Withdraw(string) error                   { return t.s.step("withdraw") }
+func (t tx) Withdraw(string) error                         { return t.s.step("withdraw") }
+func (t tx) Uses(*call.Call, string) (*policy.Uses, error) { return &policy.Uses{}, t.s.step("uses") }
+func (t tx) Use(*call.Call, string, []string) error        { return t.s.step("use") }
+func (t tx) Refuse(*call.Call, string, []string) error     { return t.s.step("refuse") }
+
 func (t tx) Open(*call.Call, []call.Guarantee) error { return t.s.step("open") }
 func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {
 	return call.Digest{}, nil, t.s.step("show")
@@ -114,9 +123,9 @@ func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) 
 func (t tx) Close(string, call.Principal, gate.Outcome) error {
 	return t.s.step("close")
 }
-func (t tx) Taints(*call.Call) (call.Taint, error)      { return 0, t.s.step("taints") }
-func (t tx) Taint(*call.Call, string, call.Taint) error { return t.s.step("taint") }
-func (t tx) Append(...*gate.Event) error                { return t.s.step("append") }
+func (t tx) Taints(*call.Call) (call.Taint, error)                     { return 0, t.s.step("taints") }
+func (t tx) Taint(*call.Call, string, call.Taint, time.Duration) error { return t.s.step("taint") }
+func (t tx) Append(...*gate.Event) error                               { return t.s.step("append") }
 
 var someone = call.Principal{Agent: "coder", Session: "s_1"}
 

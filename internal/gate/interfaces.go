@@ -33,6 +33,8 @@ type State interface {
 	Request(ctx context.Context, id string) (RequestState, error)
 	// Budget reads a principal's own budget.
 	Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error)
+	// Uses reads how an agent used declared tools in a workspace.
+	Uses(ctx context.Context, c *call.Call, workspace string) (*policy.Uses, error)
 	// Opener returns whose an open call is, and whether it has shown what holds
 	// its effect.
 	Opener(ctx context.Context, callID string) (p call.Principal, shown bool, err error)
@@ -40,9 +42,8 @@ type State interface {
 
 // Standing is where a principal stands.
 type Standing struct {
-	Elements   *element.Set
-	Switches   policy.Switches
-	Violations []policy.Violation
+	Elements *element.Set
+	Switches policy.Switches
 	// Taint is what the principal, or anyone in the workspace, took in. A
 	// transaction reads it by itself, and only for calls that it matters to.
 	Taint call.Taint
@@ -57,6 +58,8 @@ type Standing struct {
 type Tx interface {
 	// Standing reads where the principal stands, from the database.
 	Standing(c *call.Call) (Standing, error)
+	// Now is the database's clock.
+	Now() (time.Time, error)
 	// Grants returns the principal's grants that are still good.
 	Grants(p call.Principal) ([]grant.Grant, error)
 	// Consume spends a single-use grant, or counts a use of a session grant.
@@ -65,8 +68,9 @@ type Tx interface {
 	// this very one, while it waits or its approval has not been used; nil if
 	// nobody did.
 	Edited(p call.Principal, d *call.Decision) (*RequestState, error)
-	// AddBudget keeps the budget of a plan and gives it its id and its time.
-	AddBudget(b *grant.Budget) error
+	// AddBudget keeps the budget of a plan and gives it its id and its time,
+	// which the terms bound.
+	AddBudget(b *grant.Budget, terms call.Terms) error
 	// Draw takes what the votes need from a budget of the caller's, if that
 	// discharges all of them; else it takes nothing and returns them.
 	Draw(budget string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) (open []call.Vote, err error)
@@ -80,13 +84,20 @@ type Tx interface {
 	Withdraw(requestID string) error
 	// Open notes that a call has started, and what its effect must show.
 	Open(c *call.Call, requires []call.Guarantee) error
+	// Uses reads how an agent used declared tools in a workspace, and keeps
+	// others from using them there until the transaction ends.
+	Uses(c *call.Call, workspace string) (*policy.Uses, error)
+	// Use notes that a call that was opened uses declared tools, Refuse that
+	// one which was denied would have.
+	Use(c *call.Call, workspace string, tools []string) error
+	Refuse(c *call.Call, workspace string, tools []string) error
 	// Show notes that the effect of an open call has shown what it must. It
 	// can be told once, and returns what was noted when the call was opened.
 	Show(callID string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error)
 	// Taints reads what the principal, or anyone in the workspace, took in.
 	Taints(c *call.Call) (call.Taint, error)
 	// Taint notes what a call that starts takes in.
-	Taint(c *call.Call, workspace string, t call.Taint) error
+	Taint(c *call.Call, workspace string, t call.Taint, life time.Duration) error
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.

@@ -16,6 +16,8 @@ import (
 // Plan is what a composite tool is going to do: calls that it knows already,
 // and needs of calls that it does not.
 type Plan struct {
+	// Name is the composite tool, whose uses are counted like those of others.
+	Name  string
 	Calls []*call.Call
 	Needs []PlannedNeed
 }
@@ -214,6 +216,9 @@ func (t *trial) union(ctx context.Context) {
 	if t.sub.Composite != nil {
 		t.steps = t.gate.steps(ctx, t.sub.Composite, t.snap, t.in)
 		t.in.Facts = t.sub.Composite.Union(t.steps)
+		if t.snap != nil {
+			t.in.Facts.Declared = t.snap.DeclaredAs(t.sub.Composite.Name)
+		}
 	}
 }
 
@@ -250,7 +255,7 @@ func (t *trial) grantBudget(tx Tx, used []grant.Grant) error {
 	if len(used) > 0 {
 		b.By, b.Channel = used[0].By, used[0].Channel
 	}
-	if err := tx.AddBudget(b); err != nil {
+	if err := tx.AddBudget(b, terms(t.in)); err != nil {
 		return err
 	}
 	t.answer.Budget = b

@@ -15,6 +15,9 @@ type Receipt struct {
 	Backend string
 	// Shown are the guarantees that the sandbox proved, by its own names.
 	Shown []string
+	// Seen returns what the gate sees of the launcher and its child for itself, or
+	// why it does not believe them. It is asked last.
+	Seen func() ([]string, error)
 }
 
 // Opener returns whose an open call is, and whether it has shown what holds its
@@ -46,9 +49,13 @@ func (g *Gate) Receive(ctx context.Context, callID string, p call.Principal, r R
 		if missing := call.Missing(requires, call.Achieved(r.Shown)); len(missing) > 0 {
 			return &RefusedError{Reason: fmt.Sprintf("it was let through only %s, and that was not shown", missing[0].Name)}
 		}
+		seen, err := r.Seen()
+		if err != nil {
+			return &RefusedError{Reason: err.Error()}
+		}
 		return tx.Append(&Event{
 			Kind: "receipt", Call: &call.Call{ID: callID, Principal: p, Operation: r.Call.Operation},
-			Start: &Start{Runs: "launcher", Guarantees: requires, Backend: r.Backend, Shown: r.Shown},
+			Start: &Start{Runs: "launcher", Guarantees: requires, Backend: r.Backend, Shown: r.Shown, Seen: seen},
 		})
 	})
 }

@@ -28,6 +28,8 @@ type trial struct {
 	edited *RequestState // the request of the call that a person made of this one
 	// drawn is the budget that the call drew from.
 	drawn string
+	// asked is what the caller itself asks for.
+	asked []policy.Violation
 	// notKept is what no restore point would hold of what the call changes.
 	notKept []string
 }
@@ -53,7 +55,7 @@ func (t *trial) rule(tx Tx) error {
 	case d.Level == call.Deny:
 		return t.deny(tx, d.Why())
 	}
-	grants, err := tx.Grants(t.sub.Call.Principal)
+	grants, err := t.grants(tx)
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,28 @@ func (t *trial) rule(tx Tx) error {
 		}
 	}
 	return t.allow(tx, used)
+}
+
+// grants are the caller's that count under the terms of active elements.
+func (t *trial) grants(tx Tx) ([]grant.Grant, error) {
+	grants, err := tx.Grants(t.sub.Call.Principal)
+	terms := terms(t.in)
+	if err != nil || len(grants) == 0 || terms == (call.Terms{}) {
+		return grants, err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return nil, err
+	}
+	return grant.Under(terms, grants, now), nil
+}
+
+// terms are what the active elements say about answers to the call.
+func terms(in *policy.Input) call.Terms {
+	if in.Call.Kind != call.External {
+		return call.Terms{}
+	}
+	return in.Elements.Terms()
 }
 
 // allow lets the call through: it is open from here on, and on record.
@@ -125,8 +149,11 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 	if err := tx.Open(t.sub.Call, t.answer.Requires); err != nil {
 		return err
 	}
+	if err := t.used(tx); err != nil {
+		return err
+	}
 	if taint := t.in.Facts.Taint &^ t.in.Taint; taint != 0 {
-		if err := tx.Taint(t.sub.Call, t.in.Facts.Workspace, taint); err != nil {
+		if err := tx.Taint(t.sub.Call, t.in.Facts.Workspace, taint, t.snap.Settings.TaintLife); err != nil {
 			return err
 		}
 	}
@@ -139,6 +166,9 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 // deny refuses the call, on record.
 func (t *trial) deny(tx Tx, reason string) error {
 	t.answer = deny(t.sub.Call, t.decision, reason, t.decision.Level == call.Deny)
+	if err := t.refused(tx); err != nil {
+		return err
+	}
 	e := t.event(nil)
 	e.Verdict.Reason, e.Verdict.Violation = reason, violation(&t.decision)
 	return tx.Append(e)
@@ -169,7 +199,7 @@ func (t *trial) replaced(tx Tx) error {
 // file puts the call before a person, or denies it where too many wait.
 func (t *trial) file(tx Tx) error {
 	c := t.sub.Call
-	offers := grant.Offers(c, &t.decision)
+	offers := grant.Offers(c, &t.decision, terms(t.in))
 	if t.sub.Composite != nil {
 		offers = offers[:1] // what a plan gets is its budget
 	}

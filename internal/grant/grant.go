@@ -71,6 +71,14 @@ type Grant struct {
 	Uses    int       `json:"uses"`
 }
 
+// Under keeps the grants that count under the terms of active elements, for an
+// external call. A grant from before they were active is held to them too.
+func Under(terms call.Terms, grants []Grant, now time.Time) []Grant {
+	return slices.DeleteFunc(slices.Clone(grants), func(g Grant) bool {
+		return terms.Once && g.Use == Session || terms.Life > 0 && !now.Before(g.Given.Add(terms.Life))
+	})
+}
+
 // Scope says whether one need lies within another. The policy's matchers
 // implement it; a nil Scope compares for equality.
 type Scope func(wide, narrow call.Need) bool

@@ -41,7 +41,7 @@ func once(c *call.Call, d *call.Decision) grant.Grant {
 
 // forSession is the grant of the first session offer, nil if there is none.
 func forSession(c *call.Call, d *call.Decision) *grant.Grant {
-	offers := grant.Offers(c, d)
+	offers := grant.Offers(c, d, call.Terms{})
 	if len(offers) < 2 {
 		return nil
 	}
@@ -186,7 +186,7 @@ func TestOffers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, o := range grant.Offers(tt.c, tt.d) {
+		for _, o := range grant.Offers(tt.c, tt.d, call.Terms{}) {
 			got = append(got, o.Words)
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 )
@@ -16,16 +17,30 @@ type Offer struct {
 	Operation   string      `json:"operation,omitzero"`
 	ElementType string      `json:"element_type,omitzero"`
 	Needs       []call.Need `json:"needs,omitzero"`
+	// Seconds is the longest that the answer counts, 0 as the policy has it.
+	Seconds int `json:"seconds,omitzero"`
+	// Suggested says that active elements have this answer in mind.
+	Suggested bool `json:"suggested,omitzero"`
+}
+
+// Bound returns the shorter of a life and the offer's own.
+func (o *Offer) Bound(life time.Duration) time.Duration {
+	return call.Terms{Life: time.Duration(o.Seconds) * time.Second}.Bound(life)
 }
 
 // Offers lists what a person may be offered for a call, the narrowest first.
 // The first is always this one call. Offers for the session follow only where
 // there is a session at all and a session grant could discharge every vote
 // that asks: for the place that the call touches, then for the whole workspace.
-func Offers(c *call.Call, d *call.Decision) []Offer {
+// The terms narrow what is offered for external calls.
+func Offers(c *call.Call, d *call.Decision, terms call.Terms) []Offer {
 	offers := []Offer{{Use: Once, Words: "this call, once"}}
+	if c.Kind != call.External {
+		terms = call.Terms{}
+	}
+	offers[0].Seconds = int(terms.Life / time.Second)
 	asks := d.Confirmations()
-	if d.Level != call.ConfirmSession || d.Pinned || d.TakesCode || c.Sessionless || len(asks) == 0 {
+	if d.Level != call.ConfirmSession || d.Pinned || d.TakesCode || c.Sessionless || terms.Once || len(asks) == 0 {
 		return offers
 	}
 	if c.Kind == call.Native {
@@ -40,7 +55,10 @@ func Offers(c *call.Call, d *call.Decision) []Offer {
 		if !ok {
 			return offers
 		}
-		o := Offer{Use: Session, Words: words(needs) + " for this session", Needs: needs}
+		o := Offer{Use: Session, Words: words(needs) + " for this session", Needs: needs, Seconds: offers[0].Seconds, Suggested: terms.Session && len(offers) == 1}
+		if terms.Life > 0 {
+			o.Words += ", " + terms.Life.String() + " at most"
+		}
 		if !slices.ContainsFunc(offers, func(other Offer) bool { return other.Words == o.Words }) {
 			offers = append(offers, o)
 		}
@@ -53,7 +71,7 @@ func Offers(c *call.Call, d *call.Decision) []Offer {
 // session, and neither can one that runs a program which may run others.
 func neededBy(votes []call.Vote, widen func(call.Need) string) (needs []call.Need, ok bool) {
 	for _, v := range votes {
-		if v.Need == nil || v.Need.Scope == "" || v.Need.Capability == call.ProcExec && !confined(v.Need.Scope) {
+		if v.Need == nil || v.Need.Scope == "" || v.Need.Capability == call.ProcExec && v.Need.Scope != call.Confined {
 			return nil, false
 		}
 		n := call.Need{Capability: v.Need.Capability, Scope: widen(*v.Need), Inside: v.Need.Inside, Root: v.Need.Root}
@@ -62,12 +80,6 @@ func neededBy(votes []call.Vote, widen func(call.Need) string) (needs []call.Nee
 		}
 	}
 	return needs, true
-}
-
-// confined says whether a scope is that of code which runs in the gate's
-// sandbox: of all of it, or of the programs named after it.
-func confined(scope string) bool {
-	return scope == call.Confined || strings.HasPrefix(scope, call.Confined+": ")
 }
 
 // placeDepth is how deep below the workspace the place of a file is: a part of

@@ -64,9 +64,7 @@ type Options struct {
 	// Launcher returns the words that start the gatehouse command, which runs
 	// what must run confined; none if this machine has no sandbox.
 	Launcher func() []string
-	// Program is the gatehouse that runs commands confined.
-	Program string
-	Log     *slog.Logger
+	Log      *slog.Logger
 }
 
 // Hooks answers the hooks of agents. It is safe for concurrent use.
@@ -100,8 +98,6 @@ type Request struct {
 	Wait time.Duration
 	// Defer says that the host may be told to come back later.
 	Defer bool
-	// Confine says that code of the project is to run confined.
-	Confine bool
 }
 
 // Handle answers one event. Whatever fails on the way blocks.
@@ -172,44 +168,15 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Confine && !r.Inside && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.id, Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
-		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan, Confine: r.Confine && !r.Inside && a.rewrites && h.opts.Program != "",
+		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
 		HostAsk: a.ask != nil && e.asks && !r.Defer && h.opts.HostAsk(r.Host, c),
 	})
 	switch {
-	case ans.Verdict == gate.Allowed && ans.Edited != nil && !a.rewrites:
-		// It was allowed as edited, and this host would run the original.
-		h.finish(ctx, ans.Edited.ID, p, gate.Refused, "the host cannot be given another input")
-		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(ans.Edited.Args))
 	case ans.Verdict == gate.Allowed:
-		var edited jsontext.Value
-		var err error
-		id := ans.CallID
-		if ans.Edited != nil {
-			edited, id = ans.Edited.Args, ans.Edited.ID
-		}
-		if ans.Run != nil {
-			var err error
-			if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
-				h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
-				return block("Not run: " + err.Error() + ".")
-			}
-		}
-		edited = WithNotes(edited, e.input)
-		if ans.Run == nil && confined(ans) {
-			if edited, err = h.confine(a, e, edited); err != nil {
-				h.finish(ctx, id, p, gate.Refused, err.Error())
-				return block("Not run: " + err.Error() + ".")
-			}
-		}
-		told := e.input
-		if edited != nil {
-			told = edited
-		}
-		h.open.add(p, e, openCall{id: id, input: told})
-		return a.allow(e, edited, ans.Message)
+		return h.start(ctx, a, r, e, p, ans)
 	case ans.HostAsks:
 		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
@@ -218,6 +185,39 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		return a.later(e, ans.Message)
 	}
 	return block(ans.Message)
+}
+
+// start lets the host run what was allowed: the call as it is, as a person
+// edited it, or in a sandbox of the gate's. Where the host cannot do that, or
+// nothing holds what must be held, it runs nothing.
+func (h *Hooks) start(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, ans *gate.Answer) Reply {
+	var edited jsontext.Value
+	id := ans.CallID
+	if ans.Edited != nil {
+		edited, id = ans.Edited.Args, ans.Edited.ID
+	}
+	switch {
+	case ans.Edited != nil && !a.rewrites:
+		// It was allowed as edited, and this host would run the original.
+		h.finish(ctx, id, p, gate.Refused, "the host cannot be given another input")
+		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(edited))
+	case ans.Run != nil:
+		var err error
+		if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
+			h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
+			return block("Not run: " + err.Error() + ".")
+		}
+	case slices.Contains(ans.Requires, call.Guarantee{Name: "confined"}) && !r.Inside:
+		h.finish(ctx, id, p, gate.Refused, "nothing confines it")
+		return block("Not run: it was allowed only confined, and nothing confines it here.")
+	}
+	edited = WithNotes(edited, e.input)
+	told := e.input
+	if edited != nil {
+		told = edited
+	}
+	h.open.add(p, e, openCall{id: id, input: told})
+	return a.allow(e, edited, ans.Message)
 }
 
 func (h *Hooks) launcher() []string {

@@ -192,6 +192,33 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestConfinedOrNot: what was let through only confined runs in a sandbox of its
+// own, or of the agent's, or not at all.
+func TestConfinedOrNot(t *testing.T) {
+	t.Parallel()
+	const event = `{"session_id":"s","hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"make"},"cwd":"/w"}`
+	required := []call.Guarantee{{Name: "confined"}}
+	tests := map[string]struct {
+		answer gate.Answer
+		inside bool
+		exit   int
+		stdout string
+	}{
+		"nothing confines it":       {gate.Answer{Verdict: gate.Allowed, Requires: required}, false, 2, ""},
+		"the agent is in one":       {gate.Answer{Verdict: gate.Allowed, Requires: required}, true, 0, `"allow"`},
+		"it is given its own":       {gate.Answer{Verdict: gate.Allowed, Requires: required, Run: []string{"run", "--", "bash", "-c", "make"}}, false, 0, "'/bin/gh' 'run' '--' 'bash' '-c' 'make'"},
+		"nothing has to confine it": {gate.Answer{Verdict: gate.Allowed}, false, 0, `"allow"`},
+	}
+	for name, tt := range tests {
+		s := &script{answer: tt.answer}
+		h := hook.New(hook.Options{Gate: s, Sessions: s, HostAsk: func(string, *call.Call) bool { return true }, Launcher: func() []string { return []string{"/bin/gh"} }})
+		r := h.Handle(t.Context(), &hook.Request{Host: "claude", Peer: peer(), Inside: tt.inside, Event: []byte(event)})
+		if r.Exit != tt.exit || !strings.Contains(string(r.Stdout), tt.stdout) || tt.exit != 0 && !strings.Contains(strings.Join(s.noted, "\n"), "finish c_1 of") {
+			t.Errorf("%s: exit %d, stdout %q, stderr %q, the gate was told %q", name, r.Exit, r.Stdout, r.Stderr, s.noted)
+		}
+	}
+}
+
 // FuzzEvent: no event makes a hook answer anything but a block where it does
 // not ask the gate, for any agent.
 func FuzzEvent(f *testing.F) {

@@ -34,6 +34,9 @@ func wrapped(input jsontext.Value, argv []string) (jsontext.Value, error) {
 	return nil, errors.New("the command is not where it should be, so it cannot be put into a sandbox")
 }
 
+// quote writes a word for a shell.
+func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
+
 // line writes words as a shell reads them back.
 func line(argv []string) string {
 	quoted := make([]string, len(argv))

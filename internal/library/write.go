@@ -31,11 +31,20 @@ func (l *Library) Create(d *element.Document) error {
 	} else if !errors.As(err, &missing) {
 		return err
 	}
+	data, err := d.Encode()
+	if err != nil {
+		return err
+	}
+	return l.write(data, Place(d), true)
+}
+
+// Place is the path of the file of a new element.
+func Place(d *element.Document) string {
 	ext := ".md"
 	if d.Format == element.YAML {
 		ext = ".yaml"
 	}
-	return l.write(d, path.Join(Folder(d.Type), element.FileName(d.Name)+ext), true)
+	return path.Join(Folder(d.Type), element.FileName(d.Name)+ext)
 }
 
 // ErrChanged says that a file is not the one that was read any more.
@@ -60,7 +69,40 @@ func (l *Library) Replace(f *File, d *element.Document) error {
 	case sha256.Sum256(old) != f.Digest:
 		return ErrChanged
 	}
-	return l.write(d, f.Path, false)
+	return l.write(data, f.Path, false)
+}
+
+// Text reads what is at a path, nil if nothing is.
+func (l *Library) Text(name string) ([]byte, error) {
+	data, err := l.bytes(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, err
+}
+
+// Restore puts one text of a file in place of another; nil is no file. It says
+// whether the file has the text now: one that has neither is left alone.
+func (l *Library) Restore(name string, from, to []byte) (done bool, err error) {
+	l.turn.Lock()
+	defer l.turn.Unlock()
+	now, err := l.Text(name)
+	if err != nil {
+		return false, err
+	}
+	is := func(want []byte) bool { return (now == nil) == (want == nil) && bytes.Equal(now, want) }
+	switch {
+	case is(to):
+		return true, nil
+	case !is(from):
+		return false, nil
+	case to == nil:
+		return true, errors.Join(l.root.Remove(name), l.syncDir(path.Dir(name)))
+	}
+	return true, l.write(to, name, now == nil)
 }
 
 // Remove takes an element's file away.
@@ -72,11 +114,7 @@ func (l *Library) Remove(f *File) error {
 }
 
 // write makes a file durable under another name and puts it in place whole.
-func (l *Library) write(d *element.Document, name string, fresh bool) error {
-	data, err := d.Encode()
-	if err != nil {
-		return err
-	}
+func (l *Library) write(data []byte, name string, fresh bool) (err error) {
 	if len(data) > element.MaxFile {
 		return fmt.Errorf("the element would have %d bytes, %d are allowed", len(data), element.MaxFile)
 	}

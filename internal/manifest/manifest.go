@@ -28,11 +28,16 @@ type Manifest struct {
 	// Subject names the program.
 	Subject string `json:"subject"`
 	// EnforcePolicies is the switch of the argument gate.
-	EnforcePolicies bool            `json:"enforcePolicies"`
-	Agents          []declare.Agent `json:"agents,omitzero"`
-	Tools           []Tool          `json:"tools"`
-	Servers         []Server        `json:"mcpServers,omitzero"`
-	Signature       *Signature      `json:"signature,omitzero"`
+	EnforcePolicies bool `json:"enforcePolicies"`
+	// Isolation is what the agents run in, as whoever accepted the manifest
+	// states: none, container or vm.
+	Isolation string          `json:"isolation,omitzero"`
+	Agents    []declare.Agent `json:"agents,omitzero"`
+	Tools     []Tool          `json:"tools"`
+	Servers   []Server        `json:"mcpServers,omitzero"`
+	// PolicySHA256 is the policy in force, of a running gate.
+	PolicySHA256 string     `json:"policySHA256,omitzero"`
+	Signature    *Signature `json:"signature,omitzero"`
 }
 
 // Tool is a declared tool with what was derived from it.
@@ -48,6 +53,15 @@ type Server struct {
 	Tools []Pin  `json:"tools,omitzero"`
 	// InstructionsSHA256 is the digest of what the server tells the model.
 	InstructionsSHA256 string `json:"instructionsSHA256,omitzero"`
+	// Command and URL are how it is started or reached, Environment the names
+	// of the variables it gets.
+	Command     []string `json:"command,omitzero"`
+	URL         string   `json:"url,omitzero"`
+	Environment []string `json:"environment,omitzero"`
+	// Confined says that it runs in the sandbox, HasCredential that it gets a
+	// credential, which is never written.
+	Confined      bool `json:"confined,omitzero"`
+	HasCredential bool `json:"hasCredential,omitzero"`
 }
 
 // Pin is a tool definition by its digest.
@@ -68,7 +82,13 @@ func New(subject string, set *declare.Set, servers ...Server) (*Manifest, error)
 	if err := set.Check(); err != nil {
 		return nil, err
 	}
-	m := &Manifest{Version: Version, Subject: subject, EnforcePolicies: !set.Inert, Agents: slices.Clone(set.Agents), Servers: slices.Clone(servers)}
+	return Gate(subject, set, "", servers...)
+}
+
+// Gate makes the manifest of a running gate, whose files were checked one by
+// one: several of them may declare a tool, and all of it holds.
+func Gate(subject string, set *declare.Set, policy string, servers ...Server) (*Manifest, error) {
+	m := &Manifest{Version: Version, Subject: subject, EnforcePolicies: !set.Inert, Isolation: set.Isolation, Agents: slices.Clone(set.Agents), Servers: slices.Clone(servers), PolicySHA256: policy}
 	for _, t := range set.Tools {
 		entry := Tool{Tool: t}
 		if len(t.Schema) > 0 {
@@ -94,7 +114,7 @@ func New(subject string, set *declare.Set, servers ...Server) (*Manifest, error)
 	slices.SortFunc(m.Agents, func(a, b declare.Agent) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.Servers, func(a, b Server) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range m.Servers {
-		m.Servers[i].Tools = slices.Clone(m.Servers[i].Tools)
+		m.Servers[i].Tools, m.Servers[i].Environment = slices.Clone(m.Servers[i].Tools), sorted(m.Servers[i].Environment)
 		slices.SortFunc(m.Servers[i].Tools, func(a, b Pin) int { return cmp.Compare(a.Name, b.Name) })
 	}
 	sum, err := m.sum()

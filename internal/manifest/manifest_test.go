@@ -235,6 +235,8 @@ func TestVerify(t *testing.T) {
 		{"an agent's new tool", "tools: [fetch, write_report]\n    grants: {allow: [fetch]", "tools: [fetch, write_report, danger]\n    grants: {allow: [fetch, danger]", []string{"grant.widened", "agent.tool.added"}},
 		{"enforcement off", `enforcePolicies: true`, `enforcePolicies: false`, []string{"enforcement.disabled"}},
 		{"a role taken back", `arguments: {path: write, note: text}`, `arguments: {path: text, note: text}`, []string{"tool.role.removed"}},
+		{"a path made text", `arguments: {path: write, note: text}`, `arguments: {path: write, note: text, other: text}`, []string{"tool.role.removed"}},
+		{"a path made a path", `arguments: {path: write, note: text}`, `arguments: {path: write, note: text, other: write}`, nil},
 		{"a capability more", `capabilities: ["fs.write:/srv/**"]`, `capabilities: ["fs.write:/srv/**", "data.user"]`, []string{"capability.added"}},
 		{"another schema", `path: {type: string}`, `path: {type: number}`, []string{"tool.schema.changed"}},
 	} {
@@ -268,11 +270,17 @@ func TestVerifyServers(t *testing.T) {
 		now  []manifest.Server
 		want []string
 	}{
-		"changed":      {[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: []manifest.Pin{{Name: "read", SHA256: "X"}, {Name: "list", SHA256: "b"}}}}, []string{"mcp.tool.changed"}},
-		"added":        {[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: append([]manifest.Pin{{Name: "rm", SHA256: "X"}}, servers[0].Tools...)}}, []string{"mcp.tool.added"}},
-		"instructions": {[]manifest.Server{{Name: "files", InstructionsSHA256: "i2", Tools: servers[0].Tools}}, []string{"mcp.instructions.changed"}},
-		"a server":     {append([]manifest.Server{{Name: "evil"}}, servers...), []string{"mcp.server.added"}},
-		"gone":         {nil, []string{"mcp.server.removed"}},
+		"changed":         {[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: []manifest.Pin{{Name: "read", SHA256: "X"}, {Name: "list", SHA256: "b"}}}}, []string{"mcp.tool.changed"}},
+		"added":           {[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: append([]manifest.Pin{{Name: "rm", SHA256: "X"}}, servers[0].Tools...)}}, []string{"mcp.tool.added"}},
+		"instructions":    {[]manifest.Server{{Name: "files", InstructionsSHA256: "i2", Tools: servers[0].Tools}}, []string{"mcp.instructions.changed"}},
+		"another command": {[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: servers[0].Tools, Command: []string{"evil"}}}, []string{"mcp.server.changed"}},
+		"another URL":     {[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: servers[0].Tools, URL: "http://evil.example"}}, []string{"mcp.server.changed"}},
+		"more of it": {
+			[]manifest.Server{{Name: "files", InstructionsSHA256: "i1", Tools: servers[0].Tools, Environment: []string{"TOKEN"}, HasCredential: true}},
+			[]string{"mcp.server.environment.widened", "mcp.server.credential.added"},
+		},
+		"a server": {append([]manifest.Server{{Name: "evil"}}, servers...), []string{"mcp.server.added"}},
+		"gone":     {nil, []string{"mcp.server.removed"}},
 	} {
 		var got []string
 		for _, f := range manifest.Verify(base, build(t, set, tc.now...)) {
@@ -294,5 +302,29 @@ func TestSARIF(t *testing.T) {
 		if !strings.Contains(string(got), want) {
 			t.Errorf("lacks %s:\n%s", want, got)
 		}
+	}
+}
+
+// A manifest that newly says that agents run isolated lets a profile for such
+// agents take effect: that is for a person to look at. Taking it back is not.
+func TestIsolationIsReviewed(t *testing.T) {
+	t.Parallel()
+	of := func(isolation string) *manifest.Manifest {
+		m, err := manifest.New("x", &declare.Set{Isolation: isolation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		was, now string
+		widened  bool
+	}{{"", "container", true}, {"none", "vm", true}, {"container", "vm", true}, {"vm", "container", true}, {"vm", "none", false}, {"container", "", false}, {"vm", "vm", false}} {
+		if got := manifest.Widened(manifest.Verify(of(tt.was), of(tt.now))); got != tt.widened {
+			t.Errorf("from %q to %q: widened %t", tt.was, tt.now, got)
+		}
+	}
+	if _, err := manifest.New("x", &declare.Set{Isolation: "jail"}); err == nil {
+		t.Error("an isolation that is none")
 	}
 }

@@ -53,6 +53,14 @@ func Verify(baseline, current *Manifest) []Finding {
 	if baseline.EnforcePolicies && !current.EnforcePolicies {
 		c.add("enforcement.disabled", Critical, "manifest", "the argument gate is switched off")
 	}
+	// A statement that was not there before, or another one, is what a profile
+	// for isolated agents takes effect by. Only taking it back is narrower.
+	if current.Isolation != baseline.Isolation && current.Isolation != "" && current.Isolation != "none" {
+		c.add("isolation.changed", High, "manifest", "agents are said to run in %s, which was %q before", current.Isolation, baseline.Isolation)
+	}
+	if baseline.PolicySHA256 != current.PolicySHA256 {
+		c.add("policy.changed", Info, "manifest", "another policy is in force; gatehouse policy explain shows it, and what loosened it was accepted by an approver")
+	}
 	each(baseline.Tools, current.Tools, func(t *Tool) string { return t.Name }, c.toolAdded,
 		func(t *Tool) { c.add("tool.removed", Info, "tools/"+t.Name, "the tool is gone") }, c.tool)
 	each(baseline.Agents, current.Agents, func(a *declare.Agent) string { return a.Name },
@@ -172,6 +180,12 @@ func (c *comparison) tool(was, now *Tool) {
 			c.add("tool.role.removed", Medium, path, "the argument %s was judged as %s and is not any more", key, role)
 		}
 	}
+	for _, key := range slices.Sorted(maps.Keys(now.Arguments)) {
+		role := now.Arguments[key]
+		if _, had := was.Arguments[key]; !had && role != declare.RoleRead && role != declare.RoleWrite {
+			c.add("tool.role.removed", Medium, path, "the argument %s was looked at as a path would be and is %s now", key, role)
+		}
+	}
 	if was.SchemaSHA256 != now.SchemaSHA256 {
 		c.add("tool.schema.changed", Info, path, "the input schema changed")
 	}
@@ -279,6 +293,20 @@ func (c *comparison) grants(path string, was, now *declare.Agent) {
 
 func (c *comparison) server(was, now *Server) {
 	path := "mcpServers/" + now.Name
+	if !slices.Equal(was.Command, now.Command) || was.URL != now.URL {
+		c.add("mcp.server.changed", High, path, "it was %s and is %s", reached(was), reached(now))
+	}
+	for _, v := range now.Environment {
+		if !slices.Contains(was.Environment, v) {
+			c.add("mcp.server.environment.widened", Medium, path, "it now gets the variable %s", v)
+		}
+	}
+	if was.Confined && !now.Confined {
+		c.add("mcp.server.unconfined", High, path, "it is no longer confined")
+	}
+	if !was.HasCredential && now.HasCredential {
+		c.add("mcp.server.credential.added", Medium, path, "it now gets a credential")
+	}
 	if was.InstructionsSHA256 != now.InstructionsSHA256 {
 		c.add("mcp.instructions.changed", High, path, "what the server tells the model changed")
 	}
@@ -290,4 +318,12 @@ func (c *comparison) server(was, now *Server) {
 				c.add("mcp.tool.changed", High, path+"/"+now.Name, "its definition changed")
 			}
 		})
+}
+
+// reached says how a server is started or reached.
+func reached(s *Server) string {
+	if s.URL != "" {
+		return s.URL
+	}
+	return fmt.Sprintf("%q", s.Command)
 }

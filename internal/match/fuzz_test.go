@@ -2,6 +2,7 @@ package match_test
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -36,6 +37,28 @@ func FuzzGlob(f *testing.F) {
 			if want := doublestarSays(pattern, p); want != got && !knownDifference(pattern) {
 				t.Errorf("%q on %q: got %v, doublestar says %v", pattern, p, got, want)
 			}
+		}
+	})
+}
+
+// FuzzCovers: where one pattern is said to lie within another, no path that the
+// narrow one matches escapes the wide one.
+func FuzzCovers(f *testing.F) {
+	for _, s := range [][3]string{
+		{"/srv/**", "/srv/a/**", "/srv/a/b"}, {"/a/*", "/a/{b,c}", "/a/b"}, {"/**/x", "/a/**/x", "/a/x"}, {"/a/[a-c]*", "/a/b?", "/a/bz"}, {"./**", "src/**/*.go", "/work/src/x.go"},
+	} {
+		f.Add(s[0], s[1], s[2])
+	}
+	f.Fuzz(func(t *testing.T, wide, narrow, p string) {
+		w, errW := match.CompileSet(base, wide)
+		n, errN := match.CompileSet(base, narrow)
+		if errW != nil || errN != nil {
+			return
+		}
+		covers := match.Covers(w, n)
+		_, inNarrow := n.Match(p)
+		if _, inWide := w.Match(p); covers == match.Yes && inNarrow && !inWide {
+			t.Errorf("%q is said to cover %q, and does not match %q", wide, narrow, p)
 		}
 	})
 }
@@ -145,6 +168,26 @@ func FuzzVisible(f *testing.F) {
 		fold.Load(s)
 		if fold.Source(len(fold.Text)) > len(s) {
 			t.Error("source beyond the end")
+		}
+	})
+}
+
+// FuzzFoldAgrees holds the quick way to fold a text against the plain one.
+func FuzzFoldAgrees(f *testing.F) {
+	for _, s := range []string{
+		"", "plain", "Ворота открывают на рассвете, а the gate is closed", "门卫查看每一辆车", "ig\u200bnоre", "ａｂｃ 𝐀𝐁", "\xff\xe1\x80 \xed\xa0\x80 \xe0\x80\x80 \xc0\x80",
+		"يفتح الحارس\u202eباب", "🚪🐴\U000e0041\ufe0f", "na\u0308ive ﬁ \u00a0x\x1b[8m", "a\u0430b сор Ω≈ç",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) > 1<<12 {
+			return
+		}
+		text, marks, source := match.QuickFold(s)
+		wantText, wantMarks, wantSource := match.SlowFold(s)
+		if text != wantText || !slices.Equal(marks, wantMarks) || !slices.Equal(source, wantSource) {
+			t.Errorf("%q folds to %q %v %v, plainly to %q %v %v", s, text, marks, source, wantText, wantMarks, wantSource)
 		}
 	})
 }

@@ -183,6 +183,9 @@ func unhex(c byte) int {
 }
 
 func finishPath(base Base, abs string) (Path, error) {
+	if isClean(abs) && len(abs) <= MaxPath && !strings.HasPrefix(abs, "/proc/") && !strings.HasPrefix(abs, "/dev/") {
+		return Path{Raw: abs, Clean: abs, Form: FormOf(abs)}, nil // as most are
+	}
 	p := Path{Raw: squeeze(abs)}
 	// Each round takes one /proc link off the front, and none puts one back unless the base itself
 	// lies below /proc; the bound is for that. The raw name is tried first, because a ".." behind
@@ -311,15 +314,16 @@ func plain(p string, parents bool) bool {
 	if p == "" || p[0] != '/' {
 		return false
 	}
-	for rest := p[1:]; rest != "" || p != "/"; {
-		el, after, more := strings.Cut(rest, "/")
-		if el == "" || el == "." || el == ".." && !parents {
+	start := 1
+	for i := 1; i <= len(p) && len(p) > 1; i++ {
+		if i < len(p) && p[i] != '/' {
+			continue
+		}
+		switch el := p[start:i]; {
+		case el == "", el == ".", el == ".." && !parents:
 			return false
 		}
-		if !more {
-			break
-		}
-		rest = after
+		start = i + 1
 	}
 	return true
 }

@@ -188,6 +188,8 @@ func (x *exchange) handle(ctx context.Context, t *target, m *wire.Message, out l
 		x.list(ctx, t, l, m, out)
 	case m.Method == "server/discover":
 		x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte { return x.pinInstructions(ctx, t, r) })
+	case strings.HasPrefix(m.Method, "tasks/"):
+		x.upstreamTask(ctx, t, l, m, out)
 	case free[m.Method]:
 		x.pass(ctx, t, l, m, out, nil)
 	default:
@@ -198,7 +200,6 @@ func (x *exchange) handle(ctx context.Context, t *target, m *wire.Message, out l
 // free are the requests that do nothing anyone has to decide about.
 var free = map[string]bool{
 	"ping": true, "logging/setLevel": true, "resources/unsubscribe": true,
-	"tasks/get": true, "tasks/result": true, "tasks/cancel": true, "tasks/list": true, "tasks/update": true,
 }
 
 // pass forwards a request and its answer; change may change the response.
@@ -341,17 +342,31 @@ func (x *exchange) admitted(ctx context.Context, t *target, l *live, m *wire.Mes
 		}
 		ans.CallID = ans.Edited.ID
 	}
+	told := false
 	var held string
 	resp, err := x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte {
+		x.noteTask(t, r)
 		data, note := screen(r, m.Method, t.entry.Spec.Output)
-		held = note
+		if held = note; ans.Counted && !told {
+			told = true
+			outcome, detail := outcomeOf(r, nil)
+			x.front.finishNow(ans.CallID, c.Principal, outcome, noting(detail, held))
+		}
 		return data
 	})
-	outcome, detail := outcomeOf(resp, err)
-	if held != "" {
-		detail = strings.TrimPrefix(detail+"; "+held, "; ")
+	if told {
+		return
 	}
-	x.front.finish(ans.CallID, c.Principal, outcome, detail)
+	outcome, detail := outcomeOf(resp, err)
+	x.front.finish(ans.CallID, c.Principal, outcome, noting(detail, held))
+}
+
+// noting adds what was held back of an answer to how the call ended.
+func noting(detail, held string) string {
+	if held == "" {
+		return detail
+	}
+	return strings.TrimPrefix(detail+"; "+held, "; ")
 }
 
 // edited returns the request with the arguments that a person gave it.

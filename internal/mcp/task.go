@@ -85,7 +85,7 @@ func (x *exchange) runTask(ctx context.Context, k *task, t *target, l *live, m *
 	got := &capture{}
 	err = l.conn.Send(ctx, plain, x.forward(plain), got)
 	outcome, detail := outcomeOf(got.response, err)
-	x.front.finish(ans.CallID, c.Principal, outcome, detail)
+	x.front.finishNow(ans.CallID, c.Principal, outcome, detail)
 	if got.response == nil {
 		k.end("failed", detail, toolFailure(id, "the MCP server "+t.name+" did not answer", x.modern))
 		return

@@ -38,7 +38,7 @@ func (m *Machine) Facts(_ context.Context, c *call.Call, s *policy.Snapshot) *fa
 	opts := &facts.Options{Home: m.Home, Own: m.Own, Implied: m.impliedBy(s)}
 	if s != nil {
 		opts.Tools = s.Settings.Tools
-		opts.Knowledge = s.Knowledge
+		opts.Knowledge, opts.Declared = s.Knowledge, s.Declared
 		opts.ScoreProfile, opts.Weights = s.Settings.Dispatch.Profile, s.Settings.Dispatch.Weigh()
 	}
 	return facts.Extract(c, newView(), opts)
@@ -94,6 +94,10 @@ func RealDir(dir string) string {
 	}
 	return filepath.Clean(dir)
 }
+
+// Root identifies a workspace as the needs of a call do: its real path, and
+// what is there.
+func Root(dir string) string { return dir + " " + identify(dir) }
 
 // view is the world as one call sees it.
 type view struct {

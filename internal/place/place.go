@@ -105,8 +105,15 @@ var AgentSettings = []string{
 // MachinePolicy is the administrator's policy file.
 const MachinePolicy = "/etc/gatehouse/policy.toml"
 
-// ProjectPolicy is the name of a project's policy file, in its root.
-const ProjectPolicy = ".gatehouse.toml"
+// ProjectPolicy is the name of a project's policy file, and ProjectTools that
+// of its declarations of tools, in its root.
+const (
+	ProjectPolicy = ".gatehouse.toml"
+	ProjectTools  = ".gatehouse.tools.yaml"
+)
+
+// Tools is the file of declarations of tools that lies beside a policy file.
+func Tools(policy string) string { return filepath.Join(filepath.Dir(policy), "tools.yaml") }
 
 // Changes is where runs of this user leave what they changed, until a person
 // takes it over. It is the user's own, whoever the gate runs as.

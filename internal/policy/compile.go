@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
@@ -27,6 +28,8 @@ type Options struct {
 	// comes with the gate; KnowledgeHash identifies it.
 	Knowledge     *knowledge.Base
 	KnowledgeHash call.Digest
+	// Tools are the files in which tools are declared.
+	Tools []argument.File
 	// DispatchPolicy is the threshold for requests to agent CLIs where no file
 	// names one, as the operator set it when starting the gate; "" is balanced.
 	DispatchPolicy string
@@ -61,6 +64,11 @@ func defaults() Settings {
 		RequestLife:         15 * time.Minute,
 		GrantLife:           120 * time.Second,
 		SessionGrantLife:    12 * time.Hour,
+		TaintLife:           12 * time.Hour,
+		RestorePointMiB:     64,
+		RestoreTotalMiB:     1024,
+		RestorePoints:       500,
+		RestoreAge:          14 * 24 * time.Hour,
 		Strictness:          StrictnessStandard,
 		RiskTolerance:       "moderate",
 		MaxSteps:            10,
@@ -100,6 +108,9 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.tools()
 	m.rules()
 	m.operations()
+	if err := m.declare().orNil(); err != nil {
+		return nil, err
+	}
 	if err := m.lib.problems.orNil(); err != nil {
 		return nil, err
 	}

@@ -23,9 +23,6 @@ type Input struct {
 	Taint call.Taint
 	// Violations are the usage constraints that the call would break.
 	Violations []Violation
-	// Confined says that the effect will run in the gate's sandbox, writing
-	// nothing but the workspace and reaching no host.
-	Confined bool
 	// Plan says that the agent's host is in a mode in which nothing may be
 	// changed.
 	Plan bool
@@ -37,6 +34,9 @@ type Switches struct {
 	Kill string
 	// Danger is why the danger zone blocks the agent, "" when it does not.
 	Danger string
+	// Paused says which execution of the agent waits for a person, and why, ""
+	// when none does.
+	Paused string
 	// Plan says that the session was set to read only, as a host's mode does.
 	Plan bool
 }
@@ -106,12 +106,12 @@ func (s *Snapshot) Decide(in *Input, buf *Buffer) call.Decision {
 	d.Digest = in.Digest
 	d.World = in.Facts.World
 	d.Policy = s.Hash
-	d.TakesCode = in.Facts.TakesCode && !in.Confined
+	d.TakesCode = in.Facts.TakesCode
 	d.Pinned = op != nil && pinned(op, in.Facts) || s.verifies(in) != ""
 	if d.Pinned {
 		d.Level = call.Join(d.Level, call.ConfirmSingleUse)
 	}
-	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Wrapped || in.Facts.Class == classUnknown && (s.confines() || in.Confined)) {
+	if in.Call.Kind == call.External && (in.Facts.Confined || in.Facts.Wrapped || in.Facts.Class == classUnknown && s.confines()) {
 		d.Requires = slices.Clone(confined)
 		if in.Facts.Wrapped {
 			d.Requires = append(d.Requires, s.bounds(in)...)

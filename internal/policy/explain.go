@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // Explanation is a policy in force, each part with where it came from.
@@ -17,8 +18,18 @@ type Explanation struct {
 	Profiles   []ExplainedProfile `json:"profiles"`
 	Rules      []ExplainedRule    `json:"rules,omitzero"`
 	Operations []ExplainedEntry   `json:"operations,omitzero"`
+	// Tools are the declarations of tools.
+	Tools []ExplainedTool `json:"tools,omitzero"`
 	// Ignored lists what a layer tried to loosen without the right to.
 	Ignored Problems `json:"ignored,omitzero"`
+}
+
+// ExplainedTool is one declaration in force.
+type ExplainedTool struct {
+	declare.Tool
+	// Inert says that the file switches the argument gate off.
+	Inert  bool   `json:"inert,omitzero"`
+	Source string `json:"source"`
 }
 
 // ExplainedSetting is one setting in force.
@@ -64,6 +75,9 @@ func (s *Snapshot) Explain() Explanation {
 		o := &s.operations[i]
 		e.Operations = append(e.Operations, ExplainedEntry{Entry: o.rule, Level: call.Deny, Words: "the policy denies " + o.rule, Source: o.source})
 	}
+	for _, d := range s.Declared.All() {
+		e.Tools = append(e.Tools, ExplainedTool{Tool: *d.Tool, Inert: d.Inert, Source: d.Source})
+	}
 	return e
 }
 
@@ -91,8 +105,6 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"dispatch.max_running":                  fmt.Sprint(set.Dispatch.MaxRunning),
 		"dispatch.max_running_per_cli":          fmt.Sprint(set.Dispatch.MaxRunningPerCLI),
 		"dispatch.max_queued":                   fmt.Sprint(set.Dispatch.MaxQueued),
-		"cache_awareness.warn_on_ttl_expiry":    fmt.Sprint(set.Cache.Warn),
-		"cache_awareness.anthropic_ttl_seconds": fmt.Sprint(int(set.Cache.TTL.Seconds())),
 		"autonomy.risk_tolerance":               set.RiskTolerance,
 		"autonomy.max_steps":                    fmt.Sprint(set.MaxSteps),
 		"limits.pending_per_session":            fmt.Sprint(set.PendingPerSession),
@@ -101,6 +113,13 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"limits.request_life":                   set.RequestLife.String(),
 		"limits.grant_life":                     set.GrantLife.String(),
 		"limits.session_grant_life":             set.SessionGrantLife.String(),
+		"limits.taint_life":                     set.TaintLife.String(),
+		"limits.restore_point_mib":              fmt.Sprint(set.RestorePointMiB),
+		"limits.restore_total_mib":              fmt.Sprint(set.RestoreTotalMiB),
+		"limits.restore_points":                 fmt.Sprint(set.RestorePoints),
+		"limits.restore_age":                    set.RestoreAge.String(),
+		"cache_awareness.warn_on_ttl_expiry":    fmt.Sprint(set.Cache.Warn),
+		"cache_awareness.anthropic_ttl_seconds": fmt.Sprint(int(set.Cache.TTL.Seconds())),
 	}
 	for name, ask := range set.HostAsk {
 		values["hosts."+name] = fmt.Sprintf("host_ask %t", ask)
@@ -187,6 +206,12 @@ func (e Explanation) String() string {
 	for _, o := range e.Operations {
 		fmt.Fprintf(&b, "  %-30s %-20s %s\n", o.Entry, o.Level, o.Source)
 	}
+	if len(e.Tools) > 0 {
+		b.WriteString("\ntools, as they are declared\n")
+	}
+	for i := range e.Tools {
+		fmt.Fprintf(&b, "  %s\n", e.Tools[i].words())
+	}
 	if len(e.Ignored) > 0 {
 		b.WriteString("\nignored, because the layer may not loosen it\n")
 	}
@@ -211,4 +236,23 @@ func (l LayerInfo) words() string {
 		words = append(words, "may only tighten")
 	}
 	return " (" + strings.Join(words, "; ") + ")"
+}
+
+// words is the declaration in one line.
+func (t *ExplainedTool) words() string {
+	held := "nothing is held against it"
+	if t.Policy != nil && !t.Inert {
+		var sides []string
+		for _, side := range declare.Sides() {
+			sides = append(sides, fmt.Sprintf("%s %s", side, t.Policy.Stance(side)))
+		}
+		held = strings.Join(sides, "; ")
+	}
+	if t.Inert {
+		held = "INERT: its policy is told and not enforced"
+	}
+	if !t.Constraints.IsZero() {
+		held += "; with constraints"
+	}
+	return fmt.Sprintf("%-30s %-60s %s", t.Name, held, t.Source)
 }

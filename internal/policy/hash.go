@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // content is what a snapshot's hash covers: everything that has an effect and
@@ -20,6 +21,8 @@ type content struct {
 	Home string
 	// Knowledge is the hash of the user's own files about programs.
 	Knowledge string `json:",omitempty"`
+	// Tools is what files declare about tools, one after the other.
+	Tools []*declare.Set `json:",omitempty"`
 }
 
 type profileContent struct {
@@ -45,11 +48,14 @@ func (s *Snapshot) hash() call.Digest {
 		c.Operations = append(c.Operations, s.operations[i].rule)
 	}
 	c.Operations = slices.Compact(c.Operations)
-	if s.usesHome() {
+	if s.usesHome() || s.toolsUseHome() {
 		c.Home = s.home
 	}
 	if !s.knowledgeHash.IsZero() {
 		c.Knowledge = s.knowledgeHash.String()
+	}
+	for _, f := range s.declared {
+		c.Tools = append(c.Tools, f.Set)
 	}
 	h := sha256.New()
 	// Maps are written in the order of their keys, so that the same content

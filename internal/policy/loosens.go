@@ -37,6 +37,7 @@ func Loosens(old, new *Snapshot) []Change {
 	changes = append(changes, profilesLoosen(old.profiles, new.profiles)...)
 	changes = append(changes, rulesLoosen(old.rules, new.rules)...)
 	changes = append(changes, operationsLoosen(old, new)...)
+	changes = append(changes, declaredLoosen(old, new)...)
 	return append(changes, capabilitiesLoosen(old, new)...)
 }
 
@@ -60,6 +61,11 @@ func settingsLoosen(old, new *Settings) []Change {
 	loosened(fewerIsStricter(old.RequestLife, new.RequestLife), "limits.request_life", old.RequestLife, new.RequestLife)
 	loosened(fewerIsStricter(old.GrantLife, new.GrantLife), "limits.grant_life", old.GrantLife, new.GrantLife)
 	loosened(fewerIsStricter(old.SessionGrantLife, new.SessionGrantLife), "limits.session_grant_life", old.SessionGrantLife, new.SessionGrantLife)
+	loosened(moreIsStricter(old.TaintLife, new.TaintLife), "limits.taint_life", old.TaintLife, new.TaintLife)
+	loosened(moreIsStricter(old.RestorePointMiB, new.RestorePointMiB), "limits.restore_point_mib", old.RestorePointMiB, new.RestorePointMiB)
+	loosened(moreIsStricter(old.RestoreTotalMiB, new.RestoreTotalMiB), "limits.restore_total_mib", old.RestoreTotalMiB, new.RestoreTotalMiB)
+	loosened(moreIsStricter(old.RestorePoints, new.RestorePoints), "limits.restore_points", old.RestorePoints, new.RestorePoints)
+	loosened(moreIsStricter(old.RestoreAge, new.RestoreAge), "limits.restore_age", old.RestoreAge, new.RestoreAge)
 	loosened(laterIsStricter(strictnesses)(old.Strictness, new.Strictness), "danger.strictness", old.Strictness, new.Strictness)
 	loosened(laterIsStricter(tolerances)(old.RiskTolerance, new.RiskTolerance), "autonomy.risk_tolerance", old.RiskTolerance, new.RiskTolerance)
 	loosened(fewerIsStricter(old.MaxSteps, new.MaxSteps), "autonomy.max_steps", old.MaxSteps, new.MaxSteps)

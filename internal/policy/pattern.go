@@ -212,9 +212,9 @@ func (p *pattern) meetsPath(t *target) fit {
 		return mayFit
 	case !known:
 		return misses // a path outside the workspace
-	case p.glob.MayMatch(name) || t.tree && match.Within(name, p.root):
+	case p.glob.MayMatch(name) || (t.tree || t.below) && match.Within(name, p.root):
 		return fits
-	case t.tree && match.Within(p.root, name):
+	case (t.tree || t.below) && match.Within(p.root, name):
 		return mayFit
 	}
 	return misses
@@ -252,8 +252,9 @@ type target struct {
 	wide bool
 	// inside says that the path was observed to lie in the workspace.
 	inside bool
-	// tree says that everything below the path is touched.
-	tree bool
+	// tree says that everything below the path is touched; below that what is
+	// there goes with it, whatever it is. An approval of a path is one of both.
+	tree, below bool
 	// abs is the clean absolute path, rel the same below the workspace, which
 	// is "/" there; each is "" if it is not known or does not exist. Where only
 	// rel is given, abs is spelled out when a pattern asks for it.
@@ -267,7 +268,7 @@ type target struct {
 
 // newTarget prepares a need of a call in a workspace.
 func newTarget(n *call.Need, workspace string) target {
-	t := target{kind: scopeKind(n.Capability, n.Scope), inside: n.Inside}
+	t := target{kind: scopeKind(n.Capability, n.Scope), inside: n.Inside, below: n.Below}
 	switch {
 	case n.Scope == "":
 		t.wide = true

@@ -150,24 +150,11 @@ func (s *Snapshot) applyProfiles(in *Input, buf *Buffer) {
 	if !ok {
 		return
 	}
-	if class == classUnknown && in.Confined && v.Level == call.ConfirmSingleUse {
-		confine(&v, f.Project)
-	}
 	if v.Level.Asks() && buf.lowered(func(r *rule) bool { return r.lowersClass(in, class) }) {
 		buf.conflict(&v)
 		return
 	}
 	buf.votes = append(buf.votes, v)
-}
-
-// confine makes a question about code of the project one about running it
-// confined, which a person may answer for the session: what it can reach is the
-// sandbox's business then, and no longer the code's.
-func confine(v *call.Vote, programs []string) {
-	v.Level = call.ConfirmSession
-	v.Rule += ", confined"
-	v.Reason = "it runs code of the project, confined to the workspace and without network"
-	v.Need = &call.Need{Capability: call.ProcExec, Scope: "confined: " + strings.Join(programs, ", ")}
 }
 
 // lowered says whether one of the approving rules speaks for a vote.

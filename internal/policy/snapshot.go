@@ -3,6 +3,7 @@ package policy
 import (
 	"time"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
@@ -22,6 +23,10 @@ type Snapshot struct {
 	// gate.
 	Knowledge *knowledge.Base
 
+	// Declared is what tools say about themselves, nil if none does.
+	Declared *argument.Set
+
+	declared      []argument.File
 	knowledgeHash call.Digest
 	// profiles all apply; the strictest counts. There is more than one where
 	// a lower layer tightens some of what the profile above it says.
@@ -50,6 +55,11 @@ type Settings struct {
 	RequestLife         time.Duration
 	GrantLife           time.Duration
 	SessionGrantLife    time.Duration
+	// TaintLife is how long what an agent took in counts.
+	TaintLife time.Duration
+	// The caps on restore points: how much is kept, and for how long.
+	RestorePointMiB, RestoreTotalMiB, RestorePoints int
+	RestoreAge                                      time.Duration
 	// Strictness says what leads to the danger zone and what is verified.
 	Strictness string
 	// RiskTolerance and MaxSteps bound what executions may set for

@@ -50,7 +50,7 @@ unknown = "AUTO_APPROVE"
 	if _, open := grant.Cover(in.Call, &lost, []grant.Grant{everything}, nil); len(open) != 1 || open[0].Rule != "unsaved" {
 		t.Errorf("unsaved work is covered by a session grant; open votes: %v", open)
 	}
-	if offers := grant.Offers(in.Call, &lost); len(offers) != 1 || offers[0].Use != grant.Once {
+	if offers := grant.Offers(in.Call, &lost, call.Terms{}); len(offers) != 1 || offers[0].Use != grant.Once {
 		t.Errorf("offered %v, want this call, once", offers)
 	}
 	if why := lost.Why(); why != "it destroys work that is saved nowhere else: a (changed)" {

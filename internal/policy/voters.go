@@ -47,9 +47,9 @@ func deny(stage call.Stage, source, rule, reason string, evidence ...call.Eviden
 	return ballot(stage, []call.Vote{{Stage: stage, Source: source, Rule: rule, Level: call.Deny, Reason: reason, Evidence: evidence}})
 }
 
-// voteSwitch: the kill switch stops everything, the danger zone one agent,
-// and while an active element denies confirm_operation nothing beyond reads
-// happens.
+// voteSwitch: the kill switch stops everything, the danger zone one agent; and
+// while an active element denies confirm_operation, or an execution is paused,
+// nothing beyond reads happens.
 func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 	if in.Switches.Kill != "" {
 		return deny(call.StageSwitch, "kill switch", "on", saying("the kill switch is on", in.Switches.Kill))
@@ -61,6 +61,9 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 		return deny(call.StageSwitch, by[0], "deny: confirm_operation",
 			"the session is frozen: "+strings.Join(by, ", ")+" denies every confirmation, so only reads go ahead")
 	}
+	if in.Switches.Paused != "" && !reads(in) && !keepsExecution(in.Call) {
+		return deny(call.StageSwitch, "autonomy", "paused", in.Switches.Paused+"; only reads go ahead until an approver lets it go on")
+	}
 	if (in.Plan || in.Switches.Plan) && !reads(in) && in.Call.Operation != call.OpNote {
 		return deny(call.StageSwitch, "plan mode", "reads only", "the agent is in plan mode, in which only reads go ahead")
 	}
@@ -70,6 +73,20 @@ func (s *Snapshot) voteSwitch(in *Input, _ *Buffer) call.Ballot {
 		}})
 	}
 	return passed(call.StageSwitch, nothing)
+}
+
+// keepsExecution says whether a call is one of those that an execution is kept
+// by: they answer for a paused one themselves. What begins another is not among
+// them.
+func keepsExecution(c *call.Call) bool {
+	if c.Kind != call.Native {
+		return false
+	}
+	switch c.Operation {
+	case "record_execution_step", "continue_execution", "complete_execution", "abort_execution", "prepare_handoff", "resume_from_handoff", "confirm_operation":
+		return true
+	}
+	return false
 }
 
 // saying puts words before a reason that does not begin with them.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
@@ -34,7 +35,8 @@ type Options struct {
 	Store    *store.Store
 	Keys     *keyring.Keyring
 	Sessions *session.Registry
-	// Sources are the machine's and the user's files; they need not exist.
+	// Sources are the machine's and the user's files; they need not exist. A
+	// file of declarations of tools may lie beside each.
 	Sources []Source
 	// Knowledge is the directory of the user's files about programs; it need
 	// not exist.
@@ -83,8 +85,9 @@ type file struct {
 	Scope   policy.Scope `json:"scope"`
 	Path    string       `json:"path"`
 	Content []byte       `json:"content"`
-	// Knowledge files are about programs.
+	// Knowledge files are about programs, Tools files declare tools.
 	Knowledge bool `json:"knowledge,omitzero"`
+	Tools     bool `json:"tools,omitzero"`
 }
 
 // Open reads what is in force from the store and compares it with the files.
@@ -184,22 +187,33 @@ func (b *Book) settle(staged *edition) {
 
 // read reads and compiles the files on disk.
 func (b *Book) read() (*edition, error) {
-	var files []file
-	for _, s := range b.opts.Sources {
-		content, err := observe.ReadFile(s.Path, maxFile)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{Scope: s.Scope, Path: s.Path, Content: content})
-	}
-	known, err := b.readKnowledge()
+	files, err := b.gather("", nil)
 	if err != nil {
 		return nil, err
 	}
-	return b.compile(append(files, known...))
+	return b.compile(files)
+}
+
+// gather reads the files on disk, with other content in place of one of them.
+func (b *Book) gather(instead string, content []byte) ([]file, error) {
+	var files []file
+	for _, s := range b.opts.Sources {
+		for _, f := range []file{{Scope: s.Scope, Path: s.Path}, {Scope: s.Scope, Path: place.Tools(s.Path), Tools: true}} {
+			var err error
+			if f.Content = content; f.Path != instead {
+				f.Content, err = observe.ReadFile(f.Path, maxFile)
+			}
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, f)
+		}
+	}
+	known, err := b.readKnowledge()
+	return append(files, known...), err
 }
 
 func (b *Book) compile(files []file) (*edition, error) {
@@ -209,6 +223,9 @@ func (b *Book) compile(files []file) (*edition, error) {
 	}
 	options, known, err := know(b.opts.Compile, files)
 	if err != nil {
+		return nil, err
+	}
+	if options.Tools, err = declared(nil, files); err != nil {
 		return nil, err
 	}
 	snap, err := policy.Compile(layers, options)
@@ -221,7 +238,7 @@ func (b *Book) compile(files []file) (*edition, error) {
 func (b *Book) layers(files []file) ([]policy.Layer, error) {
 	var layers []policy.Layer
 	for _, f := range files {
-		if f.Knowledge {
+		if f.Knowledge || f.Tools {
 			continue
 		}
 		parsed, err := policy.Parse(f.Path, f.Content)

@@ -169,8 +169,15 @@ func (b *Book) refuse(path string) {
 // compileProject compiles files of projects, and a session's own, with the
 // policy outside. The caller holds the lock.
 func (b *Book) compileProject(force *edition, paths []string, contents [][]byte) (*policy.Snapshot, error) {
-	layers := append([]policy.Layer(nil), force.layers...)
+	layers, options := append([]policy.Layer(nil), force.layers...), force.options
 	for i, path := range paths {
+		if isTools(path) {
+			var err error
+			if options.Tools, err = declared(options.Tools, []file{{Path: path, Content: contents[i], Tools: true}}); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		parsed, err := policy.Parse(path, contents[i])
 		if err != nil {
 			return nil, err
@@ -181,16 +188,16 @@ func (b *Book) compileProject(force *edition, paths []string, contents [][]byte)
 		}
 		layers = append(layers, layer)
 	}
-	return policy.Compile(layers, force.options)
+	return policy.Compile(layers, options)
 }
 
 // digestOf is the digest that an approver trusts.
 func digestOf(path string, content []byte) call.Digest {
-	parsed, err := policy.Parse(path, content)
+	d, err := projectDigest(path, content)
 	if err != nil {
 		return call.Digest{}
 	}
-	return parsed.Digest()
+	return d
 }
 
 // complain notes why the file on disk is not in force, loudly once.
@@ -226,11 +233,11 @@ func (b *Book) TrustProject(tx *store.Tx, path, by string) (call.Digest, error) 
 	if err != nil {
 		return call.Digest{}, err
 	}
-	parsed, err := policy.Parse(path, content)
+	digest, err := projectDigest(path, content)
 	if err != nil {
 		return call.Digest{}, err
 	}
-	return parsed.Digest(), b.writeTrust(tx, trust{path, parsed.Digest()}, by)
+	return digest, b.writeTrust(tx, trust{path, digest}, by)
 }
 
 // projectFiles lists the policy files of the projects that a directory is in,
@@ -241,8 +248,10 @@ func (b *Book) projectFiles(dir string) []string {
 	}
 	var paths []string
 	for {
-		if path := filepath.Join(dir, place.ProjectPolicy); b.knows(path) || exists(path) {
-			paths = append(paths, path)
+		for _, name := range []string{place.ProjectPolicy, place.ProjectTools} {
+			if path := filepath.Join(dir, name); b.knows(path) || exists(path) {
+				paths = append(paths, path)
+			}
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {

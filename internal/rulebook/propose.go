@@ -70,24 +70,11 @@ func (b *Book) userFile() string {
 
 // enough checks that the policy with the new file lets the call through.
 func (b *Book) enough(path string, content []byte, c *call.Call, f *facts.Facts) error {
-	var files []file
-	for _, s := range b.opts.Sources {
-		text := content
-		if s.Path != path {
-			var err error
-			if text, err = observe.ReadFile(s.Path, maxFile); errors.Is(err, os.ErrNotExist) {
-				continue
-			} else if err != nil {
-				return err
-			}
-		}
-		files = append(files, file{Scope: s.Scope, Path: s.Path, Content: text})
-	}
-	known, err := b.readKnowledge()
+	files, err := b.gather(path, content)
 	if err != nil {
 		return err
 	}
-	ed, err := b.compile(append(files, known...))
+	ed, err := b.compile(files)
 	if err != nil {
 		return &policy.NeverAskError{Reason: fmt.Sprintf("the policy with it does not load: %v", err)}
 	}

@@ -33,8 +33,8 @@ type Active struct {
 // ID names the element as type/name.
 func (a *Active) ID() string { return a.Type + "/" + a.Name }
 
-// ActiveSet is what is in force for an agent in a workspace; in the workspace
-// "" it is in force in all of them.
+// ActiveSet is what is in force for an agent in a workspace, and nowhere else;
+// "" is where its sessions without a workspace are.
 type ActiveSet struct {
 	Agent     string    `json:"agent"`
 	Workspace string    `json:"workspace,omitzero"`
@@ -159,7 +159,7 @@ func (g *Registry) compiled(sets []ActiveSet, agent, workspace string) *element.
 	var key []byte
 	for i := range sets {
 		s := &sets[i]
-		if s.Agent == agent && (s.Workspace == "" || s.Workspace == workspace) && len(s.Active) > 0 {
+		if s.Agent == agent && s.Workspace == workspace && len(s.Active) > 0 {
 			elements = append(elements, Elements(s.Active)...)
 			key = append(key, s.mac...)
 		}

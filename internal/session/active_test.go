@@ -16,8 +16,8 @@ func denying(name string, ops ...string) session.Active {
 	return session.Active{Type: "persona", Name: name, Elements: []element.Element{{Type: "persona", Name: name, Lists: element.Lists{Deny: ops}}}}
 }
 
-// TestActiveElements: what is active in a workspace and in all of them counts
-// for an agent's session there, and for nobody else's.
+// TestActiveElements: what is active in a workspace counts for the agent's
+// sessions there, under any spelling of its name, and for no other.
 func TestActiveElements(t *testing.T) {
 	t.Parallel()
 	storetest.Both(t, func(t *testing.T, s *store.Store) {
@@ -43,20 +43,20 @@ func TestActiveElements(t *testing.T) {
 			h.write(t, func(tx *store.Tx) error { return h.SetActive(tx, agent, workspace, list, "test") })
 		}
 		check(p)
-		set("Claude", "", denying("everywhere", "clear"))
-		set("claude", "/src", denying("here", "delete_element"))
+		set("claude", "", denying("nowhere", "clear"))
+		set("Claude", "/src", denying("here", "delete_element"))
 		set("claude", "/other", denying("there", "create_element"))
 		set("codex", "/src", denying("codex", "create_element"))
-		first := check(p, "persona/everywhere", "persona/here")
+		first := check(p, "persona/here")
 		if l := first.Resolve("delete_element", "", false).Level; l != call.Deny {
 			t.Errorf("delete_element is %s", l)
 		}
 		h.write(t, func(tx *store.Tx) error { return block(tx, h, "someone", "test", "x") })
-		if check(p, "persona/everywhere", "persona/here") != first {
+		if check(p, "persona/here") != first {
 			t.Error("a change elsewhere compiles the policy again")
 		}
 		set("claude", "/src")
-		check(p, "persona/everywhere")
+		check(p)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
 // Topic is where changes of sessions, agents and switches are announced.
@@ -41,6 +42,8 @@ type Registry struct {
 	keys *keyring.Keyring
 	// alive says whether a process still runs.
 	alive func(Process) bool
+	// paused finds an execution that waits for a person; nil finds none.
+	paused func(tx *store.Tx, agents []string) (*Pause, error)
 
 	mu   sync.Mutex
 	seen map[standingKey]standingSeen
@@ -51,13 +54,27 @@ type Registry struct {
 type Options struct {
 	// Alive says whether a process still runs, for tests.
 	Alive func(Process) bool
+	// Paused finds an execution of one of the agents that waits for a person,
+	// nil if there is none. Whoever changes what it answers calls Refresh.
+	Paused func(tx *store.Tx, agents []string) (*Pause, error)
+}
+
+// Pause is an execution that waits for a person.
+type Pause struct {
+	// Session is the one that runs it.
+	Session string
+	// Why names it and says why it waits.
+	Why string
 }
 
 // New makes a registry that signs its rows with the keys.
 func New(keys *keyring.Keyring, opts *Options) *Registry {
 	g := &Registry{keys: keys, alive: Alive, seen: make(map[standingKey]standingSeen), sets: make(map[string]*element.Set)}
-	if opts != nil && opts.Alive != nil {
-		g.alive = opts.Alive
+	if opts != nil {
+		g.paused = opts.Paused
+		if opts.Alive != nil {
+			g.alive = opts.Alive
+		}
 	}
 	return g
 }

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
@@ -32,6 +33,10 @@ type Standing struct {
 	// SessionEnded is set for a session that is over and for one that never
 	// was.
 	SessionEnded bool
+	// Paused says which execution of the agent waits for a person, and why, ""
+	// if none does. Hooks' sessions have no steps and are not paused, unless
+	// the execution is theirs.
+	Paused string
 	// Elements is the policy of the elements that are active for the agent in
 	// the session's workspace.
 	Elements *element.Set
@@ -104,13 +109,25 @@ func readVersion(tx *store.Tx) (now standingSeen, err error) {
 	if shared, ok := tx.Shared(versionKey{}).(standingSeen); ok {
 		return shared, nil
 	}
+	// The row is as it was read if nothing at all was committed since.
+	stamp := tx.Stamp()
+	if seen, ok := tx.Recall(versionKey{}).(stamped); ok && seen.stamp.Same(stamp) {
+		return seen.now, nil
+	}
 	// A statement of its own: the next one must see what was committed while
 	// this one waited for the lock.
-	err = tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	err = tx.Settled(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
 	if err == nil {
 		tx.Share(versionKey{}, now)
+		tx.Remember(versionKey{}, stamped{stamp, now})
 	}
 	return now, err
+}
+
+// stamped is a row of switches and the state of the database in which it was read.
+type stamped struct {
+	stamp store.Stamp
+	now   standingSeen
 }
 
 func (g *Registry) recall(key standingKey, now *standingSeen) (Standing, bool) {
@@ -165,7 +182,28 @@ func (g *Registry) readStanding(tx *store.Tx, key standingKey) (Standing, error)
 		}
 		st.Policy, st.Epoch = h.Hash, h.Epoch
 	}
+	if err := g.judgePauses(tx, &st, key.agent); err != nil {
+		return Standing{}, err
+	}
 	return st, g.judgeElements(tx, &st, &k, key.agent)
+}
+
+// hookSurface is how the surfaces of agents' hooks begin.
+const hookSurface = "hook:"
+
+// judgePauses finds out whether an execution of the agent, or of one it was
+// started by, is paused: a new session, a sub-agent or a child goes on no more
+// than the one that was stopped.
+func (g *Registry) judgePauses(tx *store.Tx, st *Standing, agent string) error {
+	if g.paused == nil || st.Session == nil {
+		return nil
+	}
+	p, err := g.paused(tx, append([]string{agent}, st.Session.Lineage...))
+	if err != nil || p == nil || strings.HasPrefix(st.Session.Surface, hookSurface) && p.Session != st.Session.ID {
+		return err
+	}
+	st.Paused = p.Why
+	return nil
 }
 
 // judgeElements compiles what is active. A list that is not as the gate left

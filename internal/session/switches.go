@@ -94,6 +94,9 @@ func (g *Registry) lockSwitches(tx *store.Tx) error {
 	return g.changeSwitches(tx, func(*Switches) {})
 }
 
+// Refresh has every standing read anew: something that it rests on has changed.
+func (g *Registry) Refresh(tx *store.Tx) error { return g.lockSwitches(tx) }
+
 func (g *Registry) changeSwitches(tx *store.Tx, change func(*Switches)) error {
 	s, err := g.readSwitches(tx, tx.ForUpdate())
 	if err != nil {

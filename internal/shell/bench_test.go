@@ -79,16 +79,15 @@ func BenchmarkGrowth(b *testing.B) {
 			defer runtime.UnlockOSThread()
 			size := shell.MaxBytes / 2 / len(unit)
 			small, large := strings.Repeat(unit, size/2), strings.Repeat(unit, size)
-			var n, n2 time.Duration
+			var n, n2 []time.Duration
 			for b.Loop() {
 				start := threadTime()
 				shell.Analyze(small, shell.Options{})
 				mid := threadTime()
 				shell.Analyze(large, shell.Options{})
-				n += mid - start
-				n2 += threadTime() - mid
+				n, n2 = append(n, mid-start), append(n2, threadTime()-mid)
 			}
-			b.ReportMetric(float64(n2)/float64(n), "2n/n")
+			b.ReportMetric(float64(median(n2))/float64(median(n)), "2n/n")
 		})
 	}
 }

@@ -298,6 +298,9 @@ func (a *analyzer) resolveProgram(p *knowledge.Program, w *word) {
 	case ProgramWritable:
 		a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: w.span, Why: "runs a file the agent can write: " + pr.Path, Bounded: true})
 	case ProgramMissing:
+		if p.Handler == "patch" {
+			return // the agent's host takes it for its own
+		}
 		a.unknown(w.span, "there is no program "+w.text)
 	default:
 		a.unknown(w.span, "the file "+w.text+" runs is not known")

@@ -67,6 +67,24 @@ func TestOwnCorpus(t *testing.T) {
 	judge(t, rows)
 }
 
+// Rows of the same kinds from what agents run, by tool: two hundred and more of
+// the safe and the destructive ones, and of ways around. Where the tables were
+// wrong about one it is why they changed.
+func TestFurtherCorpus(t *testing.T) {
+	t.Parallel()
+	rows := readRows(t, filepath.Join("testdata", "more.jsonl"))
+	count := map[string]int{}
+	for _, r := range rows {
+		count[r.Class]++
+	}
+	for class, least := range map[string]int{"safe": 200, "destructive": 200, "bypass": 200, "mutating": 100, "network": 100} {
+		if count[class] < least {
+			t.Errorf("%d rows are %s, want at least %d", count[class], class, least)
+		}
+	}
+	judge(t, rows)
+}
+
 // judge holds the rules of the issue: nothing harmful is safe, harmless
 // commands mostly are, destruction is mostly seen and rarely imagined.
 func judge(t *testing.T, rows []row) {

@@ -136,6 +136,8 @@ type Effect struct {
 	Irreversible bool
 	// Secret says that the file or variable likely holds credentials.
 	Secret bool
+	// Moved says that what is there goes away under its old name.
+	Moved bool
 	// Recursive says that the effect reaches everything below Path.
 	Recursive bool
 	// Bounded says that the effect is code which a sandbox holds as well as
@@ -143,8 +145,6 @@ type Effect struct {
 	// of which nothing is known. What it does stays within what the sandbox
 	// lets it do.
 	Bounded bool
-	// Project says that code of the project runs: its tests, its build.
-	Project bool
 	// Span is the text that causes the effect.
 	Span Span
 	// Why says it in words.

@@ -56,6 +56,8 @@ func (a *analyzer) handle(p *knowledge.Program, args []word) output {
 		a.handleRunScript(p, args)
 	case "make":
 		a.handleMake(p, args)
+	case "patch":
+		a.handlePatch(args)
 	case "busybox":
 		a.handleBusybox(p, args)
 	default:

@@ -165,7 +165,7 @@ func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
 // pythonModule follows python -m NAME for modules that are programs with a
 // table, filed under "python:NAME". Python looks for the module in the working
 // directory first, where anyone may have put one of that name, unless -I or -P
-// says not to.
+// says not to, or there is none.
 func (a *analyzer) pythonModule(p *knowledge.Program, args []word) bool {
 	isolated := false
 	for i := 1; i+1 < len(args); i++ {
@@ -185,7 +185,8 @@ func (a *analyzer) pythonModule(p *knowledge.Program, args []word) bool {
 		if !module.known || a.kb.Program(name) == nil {
 			return false
 		}
-		if !isolated {
+		top, _, _ := strings.Cut(module.text, ".")
+		if !isolated && !a.pythonModules(top) {
 			a.add(Effect{Kind: KindExecute, Class: ClassUnknown, Span: module.span, Why: "runs a module that the working directory may replace:", Bounded: true})
 		}
 		prog := module

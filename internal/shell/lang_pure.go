@@ -82,7 +82,7 @@ func (a *analyzer) pureCode(language string, w *word) bool {
 	}
 	program := a.out.Commands[a.cur].Program
 	switch {
-	case language == "python" && isPython3(program):
+	case language == "python" && isPython(program):
 		c := &pureCode{lang: purePython, text: w.text, modules: a.pythonModules()}
 		if !c.check() {
 			return false
@@ -125,21 +125,30 @@ func plainly(name string, ps *parsed) bool {
 	return true
 }
 
-// isPython3 says whether a name is that of Python 3: in Python 2 other names
-// do harm.
-func isPython3(name string) bool {
-	rest, ok := strings.CutPrefix(name, "python3")
+// isPython says whether a name is that of Python. None of the names on the
+// list does harm in Python 2 either, where python may still lead.
+func isPython(name string) bool {
+	rest, ok := strings.CutPrefix(name, "python")
 	return ok && strings.Trim(rest, "0123456789.") == ""
 }
 
 // pythonModules says whether modules come from Python itself: if it was told
 // not to look in the working directory, or there is nothing that it would take
 // for one of its own.
-func (a *analyzer) pythonModules() bool {
+//
+// Where neither a world nor a directory is given the words alone are judged:
+// Python's modules are what their names say, as programs are.
+func (a *analyzer) pythonModules(others ...string) bool {
 	if a.isolated {
 		return true
 	}
-	if a.world == nil || a.st.cwd.lost || a.st.cwd.abs == "" || a.remote > 0 {
+	if a.st.cwd.lost || a.remote > 0 {
+		return false
+	}
+	if a.world == nil {
+		return inside(a.st.cwd.rel) && a.st.cwd.abs == ""
+	}
+	if a.st.cwd.abs == "" {
 		return false
 	}
 	names, known := a.world.Names(a.st.cwd.abs)
@@ -148,7 +157,7 @@ func (a *analyzer) pythonModules() bool {
 	}
 	return !slices.ContainsFunc(names, func(name string) bool {
 		stem, _, _ := strings.Cut(name, ".")
-		return strings.Contains(pythonStandard, " "+stem+" ")
+		return strings.Contains(pythonStandard, " "+stem+" ") || slices.Contains(others, stem)
 	})
 }
 

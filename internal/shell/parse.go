@@ -219,8 +219,14 @@ func (ps *parser) take(i int, o *knowledge.Option, val string, attached bool) in
 	if !w.known {
 		ps.a.unknown(w.span, "an option that is not known")
 	}
-	if o.Arg == knowledge.ArgRequired {
+	switch o.Arg {
+	case knowledge.ArgRequired:
 		return ps.following(i, o)
+	case knowledge.ArgPair:
+		if i+1 < len(ps.args) && ps.args[i+1].multi {
+			ps.a.unknown(ps.args[i+1].span, "a value that may be several words")
+		}
+		return ps.following(i+1, o)
 	}
 	ps.add(o, word{span: w.span}, false)
 	return i
@@ -229,7 +235,7 @@ func (ps *parser) take(i int, o *knowledge.Option, val string, attached bool) in
 // following takes the next word as the value.
 func (ps *parser) following(i int, o *knowledge.Option) int {
 	if i+1 >= len(ps.args) {
-		ps.add(o, word{span: ps.args[i].span}, false)
+		ps.add(o, word{span: ps.args[len(ps.args)-1].span}, false)
 		return i
 	}
 	if o.Role == knowledge.RoleCommand {

@@ -46,6 +46,10 @@ func (a *analyzer) resolve(w *word, text string) resolved {
 		}
 	}
 	r.tags = a.kb.PathTags(judged)
+	if strings.HasPrefix(judged, "../") && r.tags == (knowledge.Tags{}) {
+		// Nobody knows how far up it leads; it may be all the way.
+		r.tags.Name = a.kb.PathTags("/" + strings.TrimLeft(judged, "./")).Secret()
+	}
 	if judged != r.Value && r.tags.Name == knowledge.TagNone {
 		r.tags.Name = a.kb.PathTags(r.Value).Name
 	}
@@ -240,7 +244,7 @@ func (a *analyzer) deletePath(w *word, recursive bool) {
 func (a *analyzer) movedPath(w *word) {
 	w.each(func(text string) {
 		r := a.resolve(w, text)
-		e := Effect{Kind: KindWrite, Class: ClassMutating, Path: r.Path, Span: w.span, Why: "moves"}
+		e := Effect{Kind: KindWrite, Class: ClassMutating, Path: r.Path, Moved: true, Span: w.span, Why: "moves"}
 		switch {
 		case r.where == ScopeSystem || r.where == ScopeDevice:
 			e.Class, e.Irreversible = ClassDestructive, true

@@ -22,7 +22,12 @@ func TestInlineCodeThatOnlyReads(t *testing.T) {
 		{`python3 -c "print(1+1)"`, words, true},
 		{`python3 -c 'print("a" * 3, [x for x in range(3)])'`, words, true},
 		{`python3 -c 'import sys; print(len(sys.stdin.read().splitlines()))'`, words, true},
-		{jsonRead, words, false}, // ./json.py may be anything
+		{jsonRead, words, true},
+		{"cd /tmp/x && " + jsonRead, words, false}, // ./json.py there may be anything
+		{"python3 -m pip list", words, true},
+		{"python3 -m pip list", world, true},
+		{"python3 -m pip list", shell.Options{Cwd: "/w", World: fakeWorld{names: []string{"pip.py"}}}, false},
+		{"python3 -m json.tool a.json", trap, false},
 		{jsonRead, world, true},
 		{jsonRead, trap, false},
 		{`cat a.json | python3 -I -c "import json,sys; print(json.load(sys.stdin)['a'])"`, words, true},
@@ -63,7 +68,11 @@ exec('x')"`, words, false},
 		{`python3 -i -c "print(1)"`, words, false},
 		{`python3 -W error::evil.X -c "print(1)"`, words, false},
 		{`python3 -c "print(1)" -c`, words, true}, // the rest is data
-		{`python -c "print(1)"`, words, false},    // may be Python 2
+		{`python -c "print(1)"`, words, true},
+		{`python -c "print(input())"`, words, false}, // Python 2 would run what it reads
+		{`python2 -c "execfile('x')"`, words, false},
+		{"python2 -c 'print `1`'", words, false},
+		{`python2 -c "exec 'x'"`, words, false},
 		{`ipython -c "print(1)"`, words, false},
 		{`python3 -c "print($X)"`, words, false},
 		{`node -e "require('fs')"`, words, false},

@@ -46,8 +46,7 @@ func (a *analyzer) does(d knowledge.Does, span Span, why string) {
 	}
 	e := Effect{Kind: m.kind, Class: m.class, Irreversible: m.irreversible, Span: span, Why: m.why}
 	e.Secret = d == knowledge.DoesSecret
-	e.Project = d == knowledge.DoesProject
-	e.Bounded = e.Project
+	e.Bounded = d == knowledge.DoesProject
 	switch d {
 	case knowledge.DoesNetwork:
 		e.General = true
@@ -159,9 +158,17 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.readPath(w, false)
 	case knowledge.RoleList:
 		a.readPath(w, true)
+	case knowledge.RoleStamp:
+		if !strings.HasPrefix(w.text, "+") {
+			a.does(knowledge.DoesPrivilege, w.span, "")
+			a.does(knowledge.DoesDestroy, w.span, "sets the clock")
+		}
 	case knowledge.RoleWrite:
 		if w.known && w.text == "-" {
 			return
+		}
+		if p.Name == "mv" && w.known && w.text == "/dev/null" {
+			a.does(knowledge.DoesDestroy, w.span, "moves it to where nothing is kept")
 		}
 		a.writePath(w, writeFile, w.span)
 	case knowledge.RoleNew:
@@ -261,6 +268,8 @@ func (a *analyzer) applyOperands(p *knowledge.Program, spec *knowledge.Spec, ops
 			return output{given: true}
 		case role == knowledge.RoleList && root == "" && w.known:
 			root = w.text
+		case role == knowledge.RoleRead && len(spec.ListsWith) > 0:
+			root = below(root, w)
 		}
 		if role != knowledge.RoleConnect {
 			a.secretUse(w)
@@ -269,9 +278,26 @@ func (a *analyzer) applyOperands(p *knowledge.Program, spec *knowledge.Spec, ops
 			a.deletePath(w, ps.find("-r", "-R", "--recursive") != nil)
 			continue
 		}
+		if role == knowledge.RoleWrite && i == 1 && words[0].known && words[0].text == "/dev/null" && (p.Name == "cp" || p.Name == "install") {
+			a.writePath(w, writeTruncate, w.span)
+			continue
+		}
 		a.apply(role, w, p)
 	}
 	return a.outputOf(spec, root, ps)
+}
+
+// below is the directory that all files are in which a command was given: the
+// one, the directory it works in if there are several in there, or else one
+// that nothing is known of.
+func below(root string, w *word) string {
+	switch {
+	case root == "" && w.known && !w.glob && w.values() == nil:
+		return w.text
+	case (root == "" || inside(root)) && w.known && inside(w.text):
+		return "."
+	}
+	return ".."
 }
 
 // operandRole finds the role of operand i of n.
@@ -298,7 +324,7 @@ func (a *analyzer) outputOf(spec *knowledge.Spec, root string, ps *parsed) outpu
 			}
 		}
 	}
-	if spec.Lists {
+	if spec.Lists || len(spec.ListsWith) > 0 && ps.find(spec.ListsWith...) != nil {
 		if root == "" {
 			root = "."
 		}

@@ -345,6 +345,11 @@ func (b *builder) part(p syntax.WordPart, first, quoted bool) {
 	case *syntax.ExtGlob:
 		b.cur.glob = true
 		b.write(p.Op.String() + p.Pattern.Value + ")")
+		if strings.ContainsAny(p.Pattern.Value, ":+{'\"$`") {
+			// In zsh the brackets behind a pattern can hold code.
+			b.unknown()
+			b.a.unknown(b.a.span(p), "a pattern that another shell runs as code")
+		}
 	default:
 		b.unknown()
 	}

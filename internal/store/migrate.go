@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strconv"
 	"strings"
 )
@@ -105,8 +106,12 @@ func (s *Store) migrateIn(ctx context.Context, conn *sql.Conn, known []migration
 	if err != nil {
 		return err
 	}
+	level := slog.LevelInfo
+	if len(applied) == 0 {
+		level = slog.LevelDebug // a new database; nobody's data is touched
+	}
 	for _, m := range pending {
-		s.log.Info("store: migrating the schema", "number", m.number, "name", m.name)
+		s.log.Log(ctx, level, "store: migrating the schema", "number", m.number, "name", m.name)
 		if _, err := conn.ExecContext(ctx, m.sql); err != nil {
 			return fmt.Errorf("migration %03d_%s: %w", m.number, m.name, err)
 		}

@@ -51,6 +51,9 @@ type Pin struct {
 	Was string `json:"was,omitzero"`
 }
 
+// Accepted says that the definition holds: it was seen first, or accepted.
+func (p *Pin) Accepted() bool { return p.State == pinned }
+
 const (
 	pinned  = "pinned"
 	waiting = "waiting"

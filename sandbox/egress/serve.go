@@ -20,7 +20,15 @@ const headTime = 60 * time.Second
 
 const maxHead = 64 << 10
 
+// localBuffer is how much waits for the client to take it. The client is on
+// this machine: what would be a window on a long line is only memory here, and
+// more of it falls out of the processor's cache before it is read.
+const localBuffer = 128 << 10
+
 func (p *Proxy) serveConn(c net.Conn) {
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetWriteBuffer(localBuffer)
+	}
 	_ = c.SetReadDeadline(time.Now().Add(headTime))
 	br := bufio.NewReaderSize(c, maxHead)
 	first, err := br.Peek(1)

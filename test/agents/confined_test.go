@@ -12,12 +12,12 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
 )
 
-// TestConfined: code of the project runs in the sandbox where the operator wants
-// it so; one yes is good for the session, the project's files are written and
-// nothing else is.
+// TestConfined: code of the project runs in the sandbox where the agent takes a
+// rewritten command; one yes is good for the session, the project's files are
+// written and nothing else is.
 func TestConfined(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"claude", "codex", "grok"} {
+	for _, name := range []string{"claude", "codex", "gemini", "grok"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, program := range []string{"bwrap", "make"} {
@@ -25,7 +25,7 @@ func TestConfined(t *testing.T) {
 					t.Skipf("%s is not installed", program)
 				}
 			}
-			w := connected(t, name, "--confine")
+			w := connected(t, name)
 			outside, err := os.MkdirTemp("/var/tmp", "gh-outside-")
 			must(t, err)
 			t.Cleanup(func() { os.RemoveAll(outside) })
@@ -53,7 +53,7 @@ func TestConfined(t *testing.T) {
 					t.Errorf("outcome %s", r.Outcome)
 				}
 			}
-			if body := w.bodies("call"); !strings.Contains(body, `"guarantees":[{"name":"confined"}]`) {
+			if body := w.bodies("call"); !strings.Contains(body, `"guarantees":[{"name":"confined"},`) {
 				t.Errorf("the record does not say that it ran confined: %s", body)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
@@ -63,17 +64,35 @@ func (w *world) held(args []string, steps ...canary.Step) (results []string, std
 		w.t.Fatal(err)
 	}
 	defer m.Close()
-	cmd := exec.Command(gatetest.Binary(w.t), append([]string{"run", "--agent", w.cli.Name, "--"}, args...)...)
-	cmd.Dir = w.dir
-	cmd.Env = []string{
+	if args == nil {
+		args = w.reckless(m.URL())
+	}
+	args = append([]string{"run", "--agent", w.cli.Name, "--net", strings.TrimPrefix(m.URL(), "http://"), "--"}, args...)
+	env := []string{
 		"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home,
 		"ANTHROPIC_BASE_URL=" + m.URL(), "ANTHROPIC_API_KEY=scripted",
 		"GOOGLE_GEMINI_BASE_URL=" + m.URL(), "GEMINI_API_KEY=scripted", "GEMINI_CLI_TRUST_WORKSPACE=true",
+		"OPENAI_API_KEY=scripted", "XAI_API_KEY=scripted",
 	}
 	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		w.t.Logf("the run: %v", err)
+	start := func() {
+		out.Reset()
+		errs.Reset()
+		cmd := exec.Command(gatetest.Binary(w.t), args...)
+		cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, env, &out, &errs
+		if err := cmd.Run(); err != nil {
+			w.t.Logf("the run: %v", err)
+		}
+	}
+	start()
+	// After a run that read something, one that can send something is asked about.
+	list := &api.ApprovalList{}
+	if err := w.Client(w.credential).Do(w.t.Context(), "GET", "/v1/approvals?state=pending", nil, list); err != nil {
+		w.t.Fatal(err)
+	}
+	if len(m.Results()) == 0 && len(list.Requests) == 1 {
+		w.approve(list.Requests[0])
+		start()
 	}
 	w.t.Logf("%s%s\nthe model saw: %q", out.String(), errs.String(), m.Results())
 	return m.Results(), errs.String()
@@ -132,22 +151,14 @@ func TestHeldInsideARun(t *testing.T) {
 }
 
 // TestAgentsStartConfined: an agent starts in its sandbox with nothing written to
-// the person's home but its own; one whose hooks are not known to hold there is
-// refused.
+// the person's home but its own.
 func TestAgentsStartConfined(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
 		w := confined(t, name)
-		holds := name == "claude" || name == "gemini"
 		cmd := exec.Command(gatetest.Binary(t), "run", "--agent", name, "--", "--version")
 		cmd.Dir = w.dir
 		cmd.Env = []string{"HOME=" + w.home, "PATH=" + filepath.Dir(w.cli.Program) + ":" + os.Getenv("PATH"), "GATEHOUSE_HOME=" + w.Home}
 		out, err := cmd.CombinedOutput()
-		if !holds {
-			if err == nil || !strings.Contains(string(out), "its calls would not pass the gate") {
-				t.Errorf("%v\n%s", err, out)
-			}
-			return
-		}
 		if err != nil || !strings.ContainsAny(string(out), "0123456789") {
 			t.Errorf("%v\n%s", err, out)
 		}
@@ -158,18 +169,63 @@ func TestAgentsStartConfined(t *testing.T) {
 	})
 }
 
-// TestGeminiHeldInsideARun: the same for an agent that takes its hook from its
-// home, where the run protects it.
-func TestGeminiHeldInsideARun(t *testing.T) {
-	t.Parallel()
-	w := confined(t, "gemini")
-	w.write(filepath.Join(w.home, ".local/state/gatehouse/agents/gemini/.gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
-	results, _ := w.held([]string{"-p", "go", "-o", "json", "--approval-mode", "yolo"},
-		canary.Step{Command: "echo made > made.txt"}, canary.Step{Command: "touch never.txt"})
-	if !w.exists("made.txt") {
-		t.Error("what the policy allows did not run")
+// own is the home that a confined agent has to itself.
+func (w *world) own(path string) string {
+	return filepath.Join(w.home, ".local/state/gatehouse/agents", w.cli.Name, path)
+}
+
+// reckless are the arguments of each CLI without questions of its own, so that
+// only the gate stands between the model and the sandbox.
+func (w *world) reckless(url string) []string {
+	switch w.cli.Name {
+	case "claude":
+		return []string{"-p", "go", "--output-format", "json"}
+	case "codex":
+		return []string{
+			"exec", "--json", "--skip-git-repo-check", "-c", `approval_policy="never"`, "-c", `model="scripted"`, "-c", `model_provider="scripted"`,
+			"-c", `model_providers.scripted={name="scripted",base_url="` + url + `/v1",env_key="OPENAI_API_KEY",wire_api="responses"}`, "go",
+		}
+	case "gemini":
+		w.write(w.own(".gemini/settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+		return []string{"-p", "go", "-o", "json", "--approval-mode", "yolo"}
 	}
-	if w.exists("never.txt") || !saw(results, "the test forbids it") {
-		t.Error("what the policy denies ran, or the model was not told why")
-	}
+	w.write(w.own(".grok/config.toml"), "[model.scripted]\nmodel = \"scripted\"\nbase_url = \""+url+"/v1\"\nenv_key = \"XAI_API_KEY\"\napi_backend = \"messages\"\n")
+	return []string{"-p", "go", "-m", "scripted", "--output-format", "json", "--always-approve"}
+}
+
+// TestEveryAgentHeldInsideARun: each CLI's calls pass the gate, in a repository
+// that brings settings along to be rid of it, and again in a second run, after
+// the agent has written such settings into its own home.
+func TestEveryAgentHeldInsideARun(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		w := confined(t, name)
+		for path, text := range repositorySettings[name] {
+			w.write(filepath.Join(w.dir, path), text)
+		}
+		var off strings.Builder // a script, because the gate would stop the commands
+		for path, text := range repositorySettings[name] {
+			off.WriteString("mkdir -p ~/" + filepath.Dir(path) + "; echo '" + text + "' > ~/" + path + "\n")
+		}
+		w.write(filepath.Join(w.dir, "off.sh"), off.String()+"echo tried\n")
+		results, _ := w.held(nil, canary.Step{Command: "echo made > made.txt"}, canary.Step{Command: "touch never.txt"}, canary.Step{Command: "sh ./off.sh"})
+		if !w.exists("made.txt") {
+			t.Error("what the policy allows did not run")
+		}
+		if w.exists("never.txt") || !saw(results, "the test forbids it") {
+			t.Error("what the policy denies ran, or the model was not told why")
+		}
+		if !saw(results, "tried") {
+			t.Error("the settings in the agent's home were not tried")
+		}
+		results, _ = w.held(nil, canary.Step{Command: "echo again > again.txt"}, canary.Step{Command: "touch never.txt"})
+		if !w.exists("again.txt") {
+			t.Error("the second run: what the policy allows did not run")
+		}
+		if w.exists("never.txt") || !saw(results, "the test forbids it") {
+			t.Error("the second run: what the policy denies ran, or the model was not told why")
+		}
+		if posture := w.bodies("call"); !strings.Contains(posture, `"posture":"held"`) {
+			t.Errorf("the records do not say held: %s", posture)
+		}
+	})
 }

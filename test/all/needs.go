@@ -57,6 +57,18 @@ func allNeeds() []need {
 			programs: []string{"runc", "/usr/sbin/runc"}, deb: "runc", users: []string{"sandbox"},
 		},
 		{
+			name: "git", why: "repositories as git itself writes them",
+			programs: []string{"git"}, deb: "git", users: []string{"internal/gitobj", "internal/observe", "sandbox", "test/e2e"},
+		},
+		{
+			name: "curl", why: "attacks with an agent's ordinary tools",
+			programs: []string{"curl"}, deb: "curl", users: []string{"cmd/gatehouse", "test/e2e"},
+		},
+		{
+			name: "setpriv", why: "attacks from another user and from outside the process tree",
+			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e"},
+		},
+		{
 			name: "strace", why: "that no answer is given before the sync of its records",
 			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e", "test/agents"},
 		},

@@ -67,6 +67,7 @@ func (h *house) all(t *testing.T) {
 	h.approved(t)
 	h.resumed(t, first)
 	h.async(t)
+	h.hostile(t)
 }
 
 // request: what the policy allows runs, and request, call and outcome are on
@@ -103,8 +104,22 @@ func (h *house) denied(t *testing.T) {
 	if !said(append(h.model.Results(), h.model.Prompts()...), "the test forbids it") {
 		t.Errorf("the model was told %q %q", h.model.Results(), h.model.Prompts())
 	}
-	if len(a.Result.Denials) == 0 {
+	if len(a.Result.Denials) == 0 && h.name != "mistral" { // Vibe does not say which calls were denied
 		t.Errorf("the answer names no denial: %+v", a)
+	}
+}
+
+// hostile: nothing that a repository says about permissions lets a call run, and
+// none of its hooks runs.
+func (h *house) hostile(t *testing.T) {
+	makeHostile(t, h.dir)
+	h.model.Play(canary.Step{Command: "touch never-again.txt"})
+	h.ask("Make never-again.txt")
+	if h.exists("never-again.txt") || h.exists("hook-ran") {
+		t.Error("the repository switched the gate off")
+	}
+	if !said(append(h.model.Results(), h.model.Prompts()...), "the test forbids it") {
+		t.Errorf("the model was told %q %q", h.model.Results(), h.model.Prompts())
 	}
 }
 

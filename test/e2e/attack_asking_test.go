@@ -211,7 +211,7 @@ func TestAttack08RedactionHidesNothing(t *testing.T) {
 	calls := []*api.CallRequest{
 		tool("Bash", "command", payload),
 		tool("Bash", "command", "curl -H 'Authorization: Bearer "+token+"' https://api.example.com/"),
-		callOf("create_element", `{"element_type":"skill","name":"x","password":"`+word+`","nested":{"api_key":"`+token+`"}}`),
+		callOf("create_element", `{"element_type":"skill","name":"x","description":"d","metadata":{"password":"`+word+`","nested":{"api_key":"`+token+`"}}}`),
 	}
 	me := w.signedIn()
 	for _, in := range calls {

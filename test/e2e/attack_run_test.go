@@ -2,6 +2,8 @@ package e2e_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
 // shown is what a sandbox that holds everything proves.
@@ -65,20 +68,21 @@ func TestAttack15ReceiptBeforeTheStart(t *testing.T) {
 	} {
 		r := good
 		bad(&r)
-		if err := show(w.token, r); err == nil {
-			t.Errorf("%s: the receipt was taken", name)
+		if err := show(w.token, r); err == nil || strings.Contains(err.Error(), "launcher") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if err := show(w.Gate.Agent(w.credential, "other"), good); err == nil {
 		t.Error("another agent's receipt was taken")
 	}
-	if err := show(w.token, good); err != nil {
-		t.Fatal(err)
+	// All of it is right but who shows it: this is no launcher of the gate's.
+	for _, child := range []int{0, 1, os.Getpid(), confinedChild(t)} {
+		forged := good
+		forged.Child = child
+		if err := show(w.token, forged); err == nil || !strings.Contains(err.Error(), "not from the gate's own launcher") {
+			t.Errorf("a forged receipt, child %d: %v", child, err)
+		}
 	}
-	if err := show(w.token, good); err == nil {
-		t.Error("a second receipt was taken")
-	}
-
 	refusals := []gate.Refusal{{Kind: "host", Subject: "evil.example:443", Program: "curl", Reason: "not declared", Count: 2}, {Kind: "syscall", Subject: "ptrace", Program: "gdb", Count: 1}}
 	end := &api.OutcomeRequest{Outcome: gate.Failed, Detail: "exit 2", Refusals: refusals}
 	if err := w.Client(w.token).Do(context.Background(), "POST", "/v1/calls/"+got.CallID+"/outcome", end, nil); err != nil {
@@ -89,10 +93,68 @@ func TestAttack15ReceiptBeforeTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := bodies(t, page.Records)
-	for _, want := range []string{`"backend":"bubblewrap"`, `"write-roots"`, `"evil.example:443"`, `"ptrace"`, `"exit 2"`, `"make"`} {
+	for _, want := range []string{`"evil.example:443"`, `"ptrace"`, `"exit 2"`, `"make"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log has no %s", want)
 		}
+	}
+	if strings.Contains(text, `"receipt"`) {
+		t.Error("a forged receipt is on record")
+	}
+}
+
+// confinedChild starts a process that has a filter and no privileges, as what a
+// launcher starts would, but is not below one.
+func confinedChild(t *testing.T) int {
+	t.Helper()
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bubblewrap is not installed")
+	}
+	cmd := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	return cmd.Process.Pid
+}
+
+// TestAttack15ReceiptIsBound: a real run's receipt says what the gate saw of it
+// for itself; shown again it is refused, and a launcher that another process
+// steers is not believed.
+func TestAttack15ReceiptIsBound(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("bwrap"); err != nil {
+		t.Skip("bubblewrap is not installed")
+	}
+	w := begin(t)
+	dir := t.TempDir()
+	command := func(args ...string) (string, error) {
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir, cmd.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "GATEHOUSE_HOME=" + w.Home}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := command(gatetest.Binary(t), "run", "--read", dir, "--", "true"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	page := &api.LogPage{}
+	if err := w.Client(w.credential).Do(t.Context(), "GET", "/v1/log?kind=receipt", nil, page); err != nil || len(page.Records) != 1 {
+		t.Fatalf("%d receipts %v", len(page.Records), err)
+	}
+	full := &admin.Record{}
+	if err := w.Client(w.credential).Do(t.Context(), "GET", "/v1/log/"+page.Records[0].ID, nil, full); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"seen":`, `"program"`, `"child"`, `"seccomp"`, `"no-capabilities"`, `"pid-namespace"`, `"write-roots"`} {
+		if !strings.Contains(string(full.Body), want) {
+			t.Errorf("the receipt does not say %s: %s", want, full.Body)
+		}
+	}
+	if _, err := exec.LookPath("strace"); err != nil {
+		t.Skip("strace is not installed; a steered launcher is not tried")
+	}
+	if out, err := command("strace", "-f", "-o", "/dev/null", gatetest.Binary(t), "run", "--read", dir, "--", "true"); err == nil || !strings.Contains(out, "is traced") {
+		t.Errorf("a traced launcher was believed: %v\n%s", err, out)
 	}
 }
 

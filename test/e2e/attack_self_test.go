@@ -127,7 +127,7 @@ func TestAttack04ReachingTheGateWithTools(t *testing.T) {
 func TestAttack06ForgedEvents(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
-	mine := w.want(gate.Allowed, callOf("list_elements", ""))
+	mine := w.want(gate.Allowed, memo("mine"))
 	eve := w.Client(w.Gate.Agent(w.credential, "eve"))
 	ctx := context.Background()
 	forged := callOf("list_elements", "")

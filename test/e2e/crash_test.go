@@ -83,7 +83,10 @@ func (l *load) run(c *client.Client, in *api.CallRequest, approval string, repor
 		l.allowed[got.CallID] = approval
 		l.mu.Unlock()
 		l.acks.Add(1)
-		if report && l.try(c, "POST", "/v1/calls/"+got.CallID+"/outcome", &api.OutcomeRequest{Outcome: gate.Succeeded}, nil) {
+		switch {
+		case got.Outcome == gate.Succeeded: // the gate has performed it
+			l.note(l.finished, got.CallID)
+		case report && l.try(c, "POST", "/v1/calls/"+got.CallID+"/outcome", &api.OutcomeRequest{Outcome: gate.Succeeded}, nil):
 			l.note(l.finished, got.CallID)
 		}
 	}
@@ -94,7 +97,7 @@ func (l *load) run(c *client.Client, in *api.CallRequest, approval string, repor
 func (l *load) auto(name string, r *rand.Rand) {
 	c := l.w.Client(l.w.token)
 	for l.ctx.Err() == nil {
-		l.run(c, callOf("list_elements", fmt.Sprintf(`{"element_type":%q}`, name)), "", r.IntN(4) > 0)
+		l.run(c, memo(name), "", r.IntN(4) > 0)
 	}
 }
 

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,7 +24,7 @@ func (w *world) fails(why string) (told []string) {
 			w.t.Fatalf("%d calls went through though the store should have failed", n)
 		}
 		got := &api.CallResponse{}
-		err := w.agent.Do(context.Background(), "POST", "/v1/calls", callOf("list_elements", fmt.Sprintf(`{"element_type":"type%d"}`, n)), got)
+		err := w.agent.Do(context.Background(), "POST", "/v1/calls", memo(n), got)
 		switch {
 		case err != nil:
 			// The door itself could not be opened; the reason is the same.
@@ -65,7 +64,7 @@ func (w *world) recovers(told []string) {
 	w.t.Helper()
 	eventually(w.t, "calls go through again", func() bool {
 		got := &api.CallResponse{}
-		err := w.agent.Do(context.Background(), "POST", "/v1/calls", callOf("list_elements", ""), got)
+		err := w.agent.Do(context.Background(), "POST", "/v1/calls", memo("again"), got)
 		return err == nil && got.Verdict == gate.Allowed
 	})
 	for _, id := range told {
@@ -96,7 +95,7 @@ func TestDiskFull(t *testing.T) {
 	})
 	g.Up()
 	w := people(t, g)
-	before := w.want(gate.Allowed, callOf("list_elements", "")).CallID
+	before := w.want(gate.Allowed, memo("again")).CallID
 	ballast := filepath.Join(g.Home, "ballast")
 	fill(t, ballast)
 	told := append(w.fails("full"), before)
@@ -155,7 +154,7 @@ func fill(t testing.TB, path string) {
 func TestLockedDatabase(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
-	before := w.want(gate.Allowed, callOf("list_elements", "")).CallID
+	before := w.want(gate.Allowed, memo("again")).CallID
 	conn, err := w.Database().Conn(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -179,7 +178,7 @@ func TestDatabaseServerFails(t *testing.T) {
 	t.Parallel()
 	cluster := storetest.NewCluster(t)
 	w := begin(t, "--database", cluster.DSN("postgres"), "--node", "a")
-	before := w.want(gate.Allowed, callOf("list_elements", "")).CallID
+	before := w.want(gate.Allowed, memo("again")).CallID
 	asked := w.want(gate.Pending, create("notes"))
 	cluster.Kill()
 	told := append(w.fails("cannot be reached"), before)

@@ -22,7 +22,7 @@ func flow(t *testing.T, g *world) {
 	t.Helper()
 	agent, person, key := g.agent, g.person, g.key
 	ctx := context.Background()
-	submit := &api.CallRequest{Operation: "create_element", Args: []byte(`{"element_type":"skill","name":"notes"}`)}
+	submit := &api.CallRequest{Operation: "create_element", Args: []byte(`{"element_type":"skill","name":"notes","description":"what changed"}`)}
 
 	asked := &api.CallResponse{}
 	if err := agent.Do(ctx, "POST", "/v1/calls", submit, asked); err != nil {
@@ -44,8 +44,8 @@ func flow(t *testing.T, g *world) {
 	if allowed.Verdict != gate.Allowed {
 		t.Fatalf("after the approval: %+v, want allowed", allowed)
 	}
-	if err := agent.Do(ctx, "POST", "/v1/calls/"+allowed.CallID+"/outcome", &api.OutcomeRequest{Outcome: gate.Succeeded}, nil); err != nil {
-		t.Fatal(err)
+	if allowed.Outcome != gate.Succeeded || !strings.Contains(string(allowed.Result), "notes") {
+		t.Errorf("it was not performed: %s %s %s", allowed.Outcome, allowed.Result, allowed.Error)
 	}
 	if err := agent.Do(ctx, "POST", "/v1/calls/"+allowed.CallID+"/outcome", &api.OutcomeRequest{Outcome: gate.Succeeded}, nil); err == nil {
 		t.Error("an outcome was taken twice")

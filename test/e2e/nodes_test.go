@@ -243,7 +243,7 @@ func TestTwoNodesOfOneName(t *testing.T) {
 	b := gatetest.New(t, "--database", dsn, "--node", "same")
 	a.Up()
 	w := people(t, a)
-	open := w.want(gate.Allowed, callOf("list_elements", ""))
+	open := w.want(gate.Allowed, memo("open"))
 	if err := os.CopyFS(filepath.Join(b.Home, "keys"), os.DirFS(filepath.Join(a.Home, "keys"))); err != nil {
 		t.Fatal(err)
 	}

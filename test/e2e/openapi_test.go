@@ -215,7 +215,7 @@ func TestStrictInput(t *testing.T) {
 			t.Errorf("%s: %d %.300s", name, code, text)
 		}
 	}
-	if got := w.want(gate.Allowed, callOf("list_elements", `{"a":`+deep(62)+`}`)); got.CallID == "" {
+	if got := w.want(gate.Allowed, callOf("TodoWrite", `{"a":`+deep(62)+`}`)); got.CallID == "" {
 		t.Error("as deep as may be is too deep")
 	}
 	// The approver half is as strict.

@@ -31,6 +31,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
 var build = sync.OnceValues(func() (string, error) {
@@ -41,6 +42,12 @@ var build = sync.OnceValues(func() (string, error) {
 	const commands = "github.com/seed-3ebc6b8a/gatehouse/cmd/"
 	// The hook lies beside the main program, as it does when installed.
 	cmd := exec.Command("go", "build", "-o", dir, commands+"gatehouse", commands+"gatehouse-hook")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	// So does the second stage of a sandbox.
+	cmd = exec.Command("go", "build", "-ldflags=-E="+launch.Entry, "-o", dir, commands+"gatehouse-launch")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
@@ -146,9 +153,9 @@ func (g *Gate) Launch() error {
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	// A session of its own: the daemon must not find the tests' terminal.
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	g.cmd.SysProcAttr = ownSession(g.tty != nil)
 	if g.tty != nil {
-		g.cmd.Stdin, g.cmd.SysProcAttr.Setctty = g.tty, true // of descriptor 0
+		g.cmd.Stdin = g.tty
 	}
 	if err := g.cmd.Start(); err != nil {
 		return err
@@ -196,7 +203,7 @@ func (g *Gate) Run(args ...string) (stdout, stderr string, code int) {
 	g.t.Helper()
 	cmd := exec.Command(g.bin, args...)
 	cmd.Env = append(os.Environ(), "GATEHOUSE_HOME="+g.Home)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = ownSession(false)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

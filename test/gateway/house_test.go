@@ -25,6 +25,7 @@ type house struct {
 	token      string
 	heard      string // the file with what the upstream heard
 	tools      string // the file with its tools, if the test writes one
+	declared   string // the file of declarations of tools, beside the policy
 }
 
 // free lets every tool go ahead.
@@ -55,7 +56,7 @@ func newHouse(t *testing.T, policy string, extra ...string) *house {
 	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := &house{Gate: gatetest.Start(t, "--policy", file), t: t, heard: filepath.Join(dir, "heard"), tools: filepath.Join(dir, "tools")}
+	h := &house{Gate: gatetest.Start(t, "--policy", file), t: t, heard: filepath.Join(dir, "heard"), tools: filepath.Join(dir, "tools"), declared: filepath.Join(dir, "tools.yaml")}
 	h.credential, h.key = h.Enrol("ann")
 	h.token = h.Agent(h.credential, "coder")
 	h.add("files", extra...)
@@ -184,9 +185,10 @@ func (h *house) upstreamHeard(text string) []string {
 // pending waits for the one request that waits and returns it.
 func (h *house) pending() *api.ApprovalList {
 	h.t.Helper()
+	client := h.Client(h.credential)
 	for {
 		got := &api.ApprovalList{}
-		if err := h.Client(h.credential).Do(h.t.Context(), "GET", "/v1/approvals?state=pending", nil, got); err != nil {
+		if err := client.Do(h.t.Context(), "GET", "/v1/approvals?state=pending", nil, got); err != nil {
 			h.t.Fatal(err)
 		}
 		if len(got.Requests) > 0 {

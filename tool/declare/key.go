@@ -39,7 +39,7 @@ type RoleFinder struct{ keys []roleKey }
 
 type roleKey struct {
 	steps []step
-	role  Role
+	role  RoleSet
 }
 
 // FindRoles compiles the roles of a tool that passed [Set.Check].
@@ -47,7 +47,7 @@ func FindRoles(arguments map[string]Role) RoleFinder {
 	var f RoleFinder
 	for key, role := range arguments {
 		if steps, err := parseKey(key); err == nil {
-			f.keys = append(f.keys, roleKey{steps, role})
+			f.keys = append(f.keys, roleKey{steps, roleBits[role]})
 		}
 	}
 	return f
@@ -63,21 +63,33 @@ type Part struct {
 	Item bool
 }
 
-// Role returns the role of the value at a place. A role given to an array
-// holds for its items, however deep. If several keys fit, the strictest
-// counts: a value that is text by one key and a path by another is a path.
-func (f *RoleFinder) Role(at Place) (Role, bool) {
-	found := Role("")
+// RoleSet is several roles at once.
+type RoleSet uint8
+
+// The roles as members of a set.
+const (
+	IsRead RoleSet = 1 << iota
+	IsWrite
+	IsURL
+	IsEnv
+	IsCommand
+	IsText
+)
+
+// roleBits gives each role its bit; what is no role has none.
+var roleBits = map[Role]RoleSet{RoleRead: IsRead, RoleWrite: IsWrite, RoleURL: IsURL, RoleEnv: IsEnv, RoleCommand: IsCommand, RoleText: IsText}
+
+// At returns the roles of the value at a place, of all keys that fit: a value
+// that is read by one key and written by another is both. A role given to an
+// array holds for its items, however deep.
+func (f *RoleFinder) At(at Place) RoleSet {
+	var found RoleSet
 	for i := range f.keys {
-		k := &f.keys[i]
-		if !k.holds(at) {
-			continue
-		}
-		if found == "" || found == RoleText || found == RoleRead && k.role == RoleWrite {
-			found = k.role
+		if k := &f.keys[i]; k.holds(at) {
+			found |= k.role
 		}
 	}
-	return found, found != ""
+	return found
 }
 
 func (k *roleKey) holds(at Place) bool {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
@@ -36,6 +37,22 @@ func (p *Policy) Declared() bool {
 // Grants reports whether the policy lets anything be touched.
 func (p *Policy) Grants() bool {
 	return p.Filesystem.Read.Grants() || p.Filesystem.Write.Grants() || p.Network.Grants() || p.Environment.Grants() || p.Exec.Grants()
+}
+
+// Paths returns what a path with a role is held against. Without a role, or
+// where the tool takes no stance on the role's side but on the other, that is
+// everything that is read or written.
+func (p *Policy) Paths(role Role) Stance {
+	read, write := p.Filesystem.Read, p.Filesystem.Write
+	switch {
+	case !read.Declared() && !write.Declared():
+		return Stance{}
+	case role == RoleRead && read.Declared():
+		return read
+	case role == RoleWrite && write.Declared():
+		return write
+	}
+	return Only(slices.Concat(read.items, write.items)...)
 }
 
 // symbolic is the base that patterns are checked and compared against when no

@@ -44,7 +44,7 @@ func TestParseAnswer(t *testing.T) {
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"claude --socket /s/x --owner 0", "claude --socket /s/x --owner 1000 --deadline 240 --program /p --home /h --defer --confine",
+		"claude --socket /s/x --owner 0", "claude --socket /s/x --owner 1000 --deadline 240 --program /p --home /h --defer",
 	} {
 		if err := forward.Parse(strings.Fields(line)); err != nil {
 			t.Errorf("%s: %v", line, err)

@@ -84,9 +84,6 @@ func (o *options) request(event []byte, spent time.Duration) []byte {
 	if o.deferring {
 		head += "Gatehouse-Defer: yes\r\n"
 	}
-	if o.confining {
-		head += "Gatehouse-Confine: yes\r\n"
-	}
 	return append([]byte(head+"\r\n"), event...)
 }
 

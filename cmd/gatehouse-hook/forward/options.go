@@ -20,8 +20,6 @@ type options struct {
 	deadline time.Duration
 	// deferring says that the host takes "later" for an answer.
 	deferring bool
-	// confining says that code of the project is to run confined.
-	confining bool
 }
 
 // defaultDeadline lies inside the shortest time-out among hosts.
@@ -48,9 +46,8 @@ func parse(args []string) (*options, error) {
 	}
 	for args = args[1:]; len(args) > 0; {
 		name := args[0]
-		if name == "--defer" || name == "--confine" {
-			o.deferring, o.confining = o.deferring || name == "--defer", o.confining || name == "--confine"
-			args = args[1:]
+		if name == "--defer" {
+			o.deferring, args = true, args[1:]
 			continue
 		}
 		if len(args) < 2 {

@@ -13,6 +13,7 @@ import (
 //
 //	?          takes an optional value, attached only
 //	=role      takes a value of that role; "=" alone means data
+//	==role     takes a name and then a value of that role
 //	!a+b       brings the effects a and b
 //	^          takes the place of the first operand
 //	$          takes the place of the last operand
@@ -98,7 +99,11 @@ func parseOption(tok string) (*Option, error) {
 	}
 	if i := strings.IndexByte(rest, '='); i > 0 {
 		o.Arg = ArgRequired
-		if role := rest[i+1:]; role != "" {
+		role, pair := strings.CutPrefix(rest[i+1:], "=")
+		if pair {
+			o.Arg = ArgPair
+		}
+		if role != "" {
 			r, err := parseRole(role)
 			if err != nil {
 				return nil, fmt.Errorf("option %q: %w", tok, err)

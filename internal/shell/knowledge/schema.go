@@ -18,6 +18,7 @@ type rawSpec struct {
 	Append    bool      `toml:"append"`
 	Globals   bool      `toml:"globals"`
 	Lists     bool      `toml:"lists"`
+	ListsWith string    `toml:"lists_with"`
 	Word      bool      `toml:"word"`
 	Number    bool      `toml:"number"`
 	Filter    bool      `toml:"filter"`
@@ -98,6 +99,8 @@ type Spec struct {
 	Globals bool
 	// Lists says that the output is names of files below the operands.
 	Lists bool
+	// ListsWith are the options with which it is.
+	ListsWith []string
 	// Word says that the output is one harmless word that never looks like an option.
 	Word bool
 	// Number says that the output is a number, unless files are named.
@@ -143,6 +146,7 @@ const (
 	ArgNone     Arity = iota
 	ArgRequired       // the next word, or attached
 	ArgOptional       // attached only
+	ArgPair           // the next word is a name, the one after it the value
 )
 
 // Operands says what the operands are: a fixed head, then one role repeated,

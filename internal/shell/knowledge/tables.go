@@ -3,6 +3,7 @@ package knowledge
 import (
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 )
 
@@ -125,6 +126,14 @@ func compilePaths(raw *rawPaths) (pathTable, error) {
 // Tags of a path: what its names say, and what place it is in.
 type Tags struct{ Name, Place Tag }
 
+// Secret is the tag of credentials if one of the tags is that, else none.
+func (t Tags) Secret() Tag {
+	if t.Name == TagSecret || t.Place == TagSecret {
+		return TagSecret
+	}
+	return TagNone
+}
+
 // PathTags says what is known of a cleaned path, absolute, relative or
 // beginning with "~".
 func (b *Base) PathTags(path string) Tags {
@@ -200,30 +209,53 @@ func (t *pathTable) place(path string) Tag {
 }
 
 // GlobMayBeSecret says that a pattern could match a file that holds
-// credentials: what stands before and behind its first and last special
-// character is the beginning and the end of such a name.
+// credentials: all of it a place where they are kept, or a part of it the name
+// of one. Patterns that say nothing but an ending could match anything, and
+// are taken for what they most likely mean.
 func (b *Base) GlobMayBeSecret(pattern string) bool {
 	t := &b.tables.paths
-	if first := strings.IndexAny(pattern, "*?["); first > 0 && pattern[0] == '/' {
+	if strings.HasPrefix(pattern, "/") {
 		for p, tag := range t.exactly {
-			if tag == TagSecret && strings.HasPrefix(p, pattern[:first]) && strings.Count(p, "/") == strings.Count(pattern, "/") && first > len("/etc/") {
+			if tag == TagSecret && globMatches(pattern, p) {
+				return true
+			}
+		}
+		for i := range t.under {
+			u := &t.under[i]
+			if n := strings.Count(u.text, "/"); u.tag == TagSecret && globMatches(firstComponents(pattern, n), u.text) {
 				return true
 			}
 		}
 	}
 	for name := range strings.SplitSeq(pattern, "/") {
-		first := strings.IndexAny(name, "*?[")
-		if first < 0 || first < 2 && !strings.HasPrefix(name, ".") {
+		if !strings.ContainsAny(name, "*?[") || strings.Trim(name, "*") == "" || strings.HasPrefix(strings.TrimLeft(name, "*"), ".") && name[0] == '*' {
 			continue
 		}
-		head, tail := name[:first], name[strings.LastIndexAny(name, "*?]")+1:]
 		for secret, c := range t.names {
-			if c.tag == TagSecret && strings.HasPrefix(secret, head) && strings.HasSuffix(secret, tail) {
+			if c.tag == TagSecret && globMatches(name, secret) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// globMatches matches as the shell does; a pattern that is none matches.
+func globMatches(pattern, name string) bool {
+	ok, err := path.Match(pattern, name)
+	return ok || err != nil
+}
+
+// firstComponents are the first n components of an absolute path.
+func firstComponents(p string, n int) string {
+	for i := 1; i < len(p); i++ {
+		if p[i] == '/' {
+			if n--; n == 0 {
+				return p[:i]
+			}
+		}
+	}
+	return p
 }
 
 func lastComponent(path string) string {

@@ -88,13 +88,14 @@ const (
 	RoleVerb                  // data, except that a verb like delete means what it says
 	RoleJQ                    // a jq or yq program
 	RoleConnect               // how to reach a server, credentials included
+	RoleStamp                 // the format of a date, which begins with "+"; anything else sets the clock
 	numRoles
 )
 
 var roleNames = [numRoles]string{
 	"data", "read", "list", "write", "new", "mutate", "moved", "delete", "remove", "cwd", "url", "host", "hostpath",
 	"hostdest", "command", "program", "shell", "shellarg", "script", "config", "assign", "var", "sed", "awk", "sql",
-	"gitconfig", "python", "code", "mount", "checkout", "refspec", "method", "verb", "jq", "connect",
+	"gitconfig", "python", "code", "mount", "checkout", "refspec", "method", "verb", "jq", "connect", "stamp",
 }
 
 // String gives the name used in the tables.

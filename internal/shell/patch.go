@@ -1,29 +1,28 @@
-package facts
+package shell
 
 import (
 	"strconv"
 	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
-// change is one file that a patch touches.
-type change struct {
-	path    string
-	deletes bool
+// Change is one file that a patch touches.
+type Change struct {
+	Path    string
+	Deletes bool
 }
 
-// patchFields are the arguments that hold a patch.
-var patchFields = fields("input patch patchText patch_text diff command cmd content")
-
-// looksLikePatch says whether a text is meant to be one.
-func looksLikePatch(text string) bool {
+// LooksLikePatch says whether a text is meant to be a patch.
+func LooksLikePatch(text string) bool {
 	return strings.Contains(text, "*** Begin Patch") || strings.HasPrefix(text, "--- ") || strings.Contains(text, "\n--- ") ||
 		strings.HasPrefix(text, "diff --git ") || strings.Contains(text, "\ndiff --git ")
 }
 
-// parsePatch lists the files that a patch touches, in the envelope that Codex
+// ParsePatch lists the files that a patch touches, in the envelope that Codex
 // made common or as a unified diff. A patch in which a file might be hidden is
 // not read at all.
-func parsePatch(text string) ([]change, bool) {
+func ParsePatch(text string) ([]Change, bool) {
 	if strings.Contains(text, "*** Begin Patch") {
 		return parseEnvelope(text)
 	}
@@ -40,8 +39,8 @@ func parsePatch(text string) ([]change, bool) {
 //
 // Lines of content start with a sign or a blank, so that none of them can be
 // taken for a header, nor a header for one of them.
-func parseEnvelope(text string) ([]change, bool) {
-	var out []change
+func parseEnvelope(text string) ([]Change, bool) {
+	var out []Change
 	begun := false
 	for line := range strings.SplitSeq(text, "\n") {
 		line = strings.TrimSuffix(line, "\r")
@@ -58,11 +57,11 @@ func parseEnvelope(text string) ([]change, bool) {
 		case !begun || value == "":
 			return nil, false
 		case name == "Add File" || name == "Move to":
-			out = append(out, change{path: value})
+			out = append(out, Change{Path: value})
 		case name == "Update File":
-			out = append(out, change{path: value})
+			out = append(out, Change{Path: value})
 		case name == "Delete File":
-			out = append(out, change{path: value, deletes: true})
+			out = append(out, Change{Path: value, Deletes: true})
 		case name == "Environment ID":
 		default:
 			return nil, false
@@ -73,8 +72,8 @@ func parseEnvelope(text string) ([]change, bool) {
 
 // parseDiff reads a unified diff, git's extended headers included. Every file
 // that a header names counts, whichever of its names is used in the end.
-func parseDiff(text string) ([]change, bool) {
-	var out []change
+func parseDiff(text string) ([]Change, bool) {
+	var out []Change
 	seen := make(map[string]int)
 	add := func(name string, deletes bool) bool {
 		name, ok := diffName(name)
@@ -85,11 +84,11 @@ func parseDiff(text string) ([]change, bool) {
 			return true // /dev/null
 		}
 		if i, known := seen[name]; known {
-			out[i].deletes = out[i].deletes || deletes
+			out[i].Deletes = out[i].Deletes || deletes
 			return true
 		}
 		seen[name] = len(out)
-		out = append(out, change{path: name, deletes: deletes})
+		out = append(out, Change{Path: name, Deletes: deletes})
 		return true
 	}
 	var old string
@@ -139,4 +138,31 @@ func diffName(s string) (name string, ok bool) {
 		name = rest
 	}
 	return name, name != ""
+}
+
+// handlePatch follows apply_patch, which agents write on a command line with
+// the patch as its one word or on standard input. What it does is what the
+// patch says.
+func (a *analyzer) handlePatch(args []word) {
+	w := word{text: a.stdin.text, known: a.stdin.known && a.stdin.given, span: args[0].span, at: -1}
+	switch len(args) {
+	case 1:
+	case 2:
+		w = args[1]
+	default:
+		a.unknown(args[2].span, "a word that is no part of a patch")
+	}
+	changes, ok := ParsePatch(w.text)
+	if !w.known || w.values() != nil || !ok {
+		a.unknown(w.span, "applies a patch that cannot be read")
+		a.does(knowledge.DoesWrite, w.span, "")
+	}
+	for _, c := range changes {
+		f := word{text: c.Path, known: true, span: w.span, at: -1}
+		if c.Deletes {
+			a.deletePath(&f, false)
+			continue
+		}
+		a.writePath(&f, writeMutate, w.span)
+	}
 }
