@@ -84,6 +84,7 @@ type Front struct {
 	running  sync.WaitGroup // what serves
 	ended    chan gate.Ended
 	tasks    map[string]*task
+	owners   owners // of upstreams' tasks
 }
 
 // sharedKey is an agent's conversation with an upstream.

@@ -105,8 +105,6 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"dispatch.max_running":                  fmt.Sprint(set.Dispatch.MaxRunning),
 		"dispatch.max_running_per_cli":          fmt.Sprint(set.Dispatch.MaxRunningPerCLI),
 		"dispatch.max_queued":                   fmt.Sprint(set.Dispatch.MaxQueued),
-		"cache_awareness.warn_on_ttl_expiry":    fmt.Sprint(set.Cache.Warn),
-		"cache_awareness.anthropic_ttl_seconds": fmt.Sprint(int(set.Cache.TTL.Seconds())),
 		"autonomy.risk_tolerance":               set.RiskTolerance,
 		"autonomy.max_steps":                    fmt.Sprint(set.MaxSteps),
 		"limits.pending_per_session":            fmt.Sprint(set.PendingPerSession),
@@ -115,6 +113,13 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"limits.request_life":                   set.RequestLife.String(),
 		"limits.grant_life":                     set.GrantLife.String(),
 		"limits.session_grant_life":             set.SessionGrantLife.String(),
+		"limits.taint_life":                     set.TaintLife.String(),
+		"limits.restore_point_mib":              fmt.Sprint(set.RestorePointMiB),
+		"limits.restore_total_mib":              fmt.Sprint(set.RestoreTotalMiB),
+		"limits.restore_points":                 fmt.Sprint(set.RestorePoints),
+		"limits.restore_age":                    set.RestoreAge.String(),
+		"cache_awareness.warn_on_ttl_expiry":    fmt.Sprint(set.Cache.Warn),
+		"cache_awareness.anthropic_ttl_seconds": fmt.Sprint(int(set.Cache.TTL.Seconds())),
 	}
 	for name, ask := range set.HostAsk {
 		values["hosts."+name] = fmt.Sprintf("host_ask %t", ask)

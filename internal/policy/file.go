@@ -141,6 +141,11 @@ type Limits struct {
 	RequestLife         *Duration `toml:"request_life,omitempty" json:"request_life,omitempty" jsonschema:"How long a request waits for an answer, such as 15m."`
 	GrantLife           *Duration `toml:"grant_life,omitempty" json:"grant_life,omitempty" jsonschema:"How long an approval of one call stays unused, such as 120s."`
 	SessionGrantLife    *Duration `toml:"session_grant_life,omitempty" json:"session_grant_life,omitempty" jsonschema:"How long an approval for a session lives at most, such as 12h."`
+	TaintLife           *Duration `toml:"taint_life,omitempty" json:"taint_life,omitempty" jsonschema:"How long what an agent took in counts, such as 12h."`
+	RestorePointMiB     *int      `toml:"restore_point_mib,omitempty" json:"restore_point_mib,omitempty" jsonschema:"How much one restore point keeps at most, in MiB. Of a project's file this says nothing."`
+	RestoreTotalMiB     *int      `toml:"restore_total_mib,omitempty" json:"restore_total_mib,omitempty" jsonschema:"How much all restore points take at most, in MiB. Of a project's file this says nothing."`
+	RestorePoints       *int      `toml:"restore_points,omitempty" json:"restore_points,omitempty" jsonschema:"How many restore points are kept at most. Of a project's file this says nothing."`
+	RestoreAge          *Duration `toml:"restore_age,omitempty" json:"restore_age,omitempty" jsonschema:"How long a restore point is kept, such as 336h. Of a project's file this says nothing."`
 }
 
 // Danger says what leads to the danger zone and what is verified.

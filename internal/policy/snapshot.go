@@ -55,6 +55,11 @@ type Settings struct {
 	RequestLife         time.Duration
 	GrantLife           time.Duration
 	SessionGrantLife    time.Duration
+	// TaintLife is how long what an agent took in counts.
+	TaintLife time.Duration
+	// The caps on restore points: how much is kept, and for how long.
+	RestorePointMiB, RestoreTotalMiB, RestorePoints int
+	RestoreAge                                      time.Duration
 	// Strictness says what leads to the danger zone and what is verified.
 	Strictness string
 	// RiskTolerance and MaxSteps bound what executions may set for

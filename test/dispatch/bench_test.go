@@ -1,11 +1,12 @@
 package dispatch_test
 
 import (
-	"context"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,28 +120,33 @@ func BenchmarkApprovalList(b *testing.B) {
 	if err := os.CopyFS(g.Home, os.DirFS(millionHome(b))); err != nil {
 		b.Fatal(err)
 	}
+	keys, err := filepath.Glob(filepath.Join(g.Home, "keys", "*"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, key := range keys { // what is copied has lost its mode
+		if err := os.Chmod(key, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
 	if err := os.Chmod(filepath.Join(g.Home, "keys"), 0o700); err != nil {
 		b.Fatal(err)
 	}
 	g.Up()
 	credential, _ := g.Enrol("ann")
-	person := g.Client(credential)
-	list := func(args map[string]any) int {
+	// The gate is measured, not the client's reading of the answer.
+	list := func(args map[string]any) (int, time.Duration) {
 		raw, err := json.Marshal(args)
 		if err != nil {
 			b.Fatal(err)
 		}
-		got := &api.ToolResponse{}
-		if err := person.Do(context.Background(), "POST", "/v1/operator/approval_list", &api.ToolRequest{Args: jsontext.Value(raw)}, got); err != nil {
-			b.Fatal(err)
+		start := time.Now()
+		resp, text := g.HTTP("POST", "/v1/operator/approval_list", credential, nil, &api.ToolRequest{Args: jsontext.Value(raw)})
+		took := time.Since(start)
+		if resp.StatusCode != http.StatusOK {
+			b.Fatalf("%s: %s", resp.Status, text)
 		}
-		var page struct {
-			Approvals []jsontext.Value `json:"approvals"`
-		}
-		if err := json.Unmarshal(got.Answer, &page); err != nil {
-			b.Fatal(err)
-		}
-		return len(page.Approvals)
+		return bytes.Count(text, []byte(`"promptSha256"`)), took
 	}
 	old := time.Now().Add(-18 * 24 * time.Hour).Format(time.RFC3339)
 	cases := []struct {
@@ -165,9 +171,7 @@ func BenchmarkApprovalList(b *testing.B) {
 	quickest := make([]time.Duration, len(cases))
 	for round := range max(b.N, 51) {
 		for i, c := range cases {
-			start := time.Now()
-			n := list(c.args)
-			took := time.Since(start)
+			n, took := list(c.args)
 			if n != c.want {
 				b.Fatalf("%s: %d rows, want %d", c.name, n, c.want)
 			}
