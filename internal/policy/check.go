@@ -73,6 +73,7 @@ func (f *File) check(failed map[string]bool) Problems {
 	c.limits()
 	c.watching()
 	c.dispatch()
+	c.cacheAwareness()
 	for _, name := range slices.Sorted(maps.Keys(f.Hosts)) {
 		if !slices.Contains(HostNames(), name) {
 			c.add(join("hosts", name), orList(name, HostNames()), "unknown agent host %q", name)

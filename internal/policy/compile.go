@@ -73,6 +73,7 @@ func defaults() Settings {
 		RiskTolerance:       "moderate",
 		MaxSteps:            10,
 		Dispatch:            dispatchDefaults(),
+		Cache:               CacheSettings{TTL: 5 * time.Minute},
 	}
 }
 
@@ -98,6 +99,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.statedIsolation()
 	m.scalars()
 	m.dispatch()
+	m.cacheAwareness()
 	m.hosts()
 	m.lists()
 	defs := m.definitions()

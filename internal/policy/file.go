@@ -43,6 +43,8 @@ type File struct {
 	Autonomy *Autonomy `toml:"autonomy,omitempty" json:"autonomy,omitempty" jsonschema:"How far executed agents go on their own."`
 	// Dispatch says how requests to agent CLIs are judged and run.
 	Dispatch *Dispatch `toml:"dispatch,omitempty" json:"dispatch,omitempty" jsonschema:"How requests to agent CLIs are judged and run."`
+	// CacheAwareness says what is known about providers' caches.
+	CacheAwareness *CacheAwareness `toml:"cache_awareness,omitempty" json:"cache_awareness,omitempty" jsonschema:"What is known about the caches of model providers."`
 	// Hosts holds settings per agent host, such as claude.
 	Hosts map[string]Host `toml:"hosts,omitempty" json:"hosts,omitempty" jsonschema:"Settings per agent host, such as claude."`
 	// Redact names further fields whose values are never stored.

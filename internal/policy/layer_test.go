@@ -22,6 +22,7 @@ func TestDefault(t *testing.T) {
 		Dispatch: policy.DispatchSettings{
 			Profile: "hardened", Policy: "balanced", Over: "deny", CLIEffects: "gated", MaxRunning: 32, MaxRunningPerCLI: 16, MaxQueued: 128,
 		},
+		Cache:        policy.CacheSettings{TTL: 5 * time.Minute},
 		Capabilities: map[call.Capability]policy.CapabilityDef{},
 	}
 	s := policy.Default()

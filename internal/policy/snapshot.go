@@ -68,6 +68,8 @@ type Settings struct {
 	MaxSteps      int
 	// Dispatch is how requests to agent CLIs are judged and run.
 	Dispatch DispatchSettings
+	// Cache is what is known about providers' caches.
+	Cache CacheSettings
 	// HostAsk holds the hosts that a file says something about; for others
 	// the kind of installation decides.
 	HostAsk      map[string]bool

@@ -28,14 +28,40 @@ func (g *Registry) Taint(tx *store.Tx, agent, workspace string, t call.Taint, ca
 		return err
 	}
 	for _, kind := range t.Names() {
+		key := taintKey{AgentID(agent), workspace, kind}
+		if lasts(tx, key, now, life) {
+			continue
+		}
 		_, err := tx.Exec(`INSERT INTO taint (agent, workspace, kind, call, since, until) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (agent, workspace, kind) DO UPDATE SET call = excluded.call, until = CASE WHEN excluded.until > taint.until THEN excluded.until ELSE taint.until END`,
-			AgentID(agent), workspace, kind, callID, keyring.Micros(now), keyring.Micros(now.Add(life)))
+			AgentID(agent), workspace, kind, callID, keyring.Micros(now), keyring.Micros(now.Add(life+taintSlack)))
 		if err != nil {
 			return err
 		}
+		tx.Remember(key, noted{now, life, tx.Recall(clearedKey{})})
 	}
 	return nil
+}
+
+// taintSlack is how much longer a taint is noted for than it must last, so that an agent that takes in one thing after
+// another is not noted for each.
+const taintSlack = time.Minute
+
+// What is remembered of taints that were noted: when, for how long, and what was cleared last before that.
+type (
+	taintKey   struct{ agent, workspace, kind string }
+	clearedKey struct{}
+	noted      struct {
+		at      time.Time
+		life    time.Duration
+		cleared any
+	}
+)
+
+// lasts says whether a taint was noted so lately that it need not be again.
+func lasts(tx *store.Tx, key taintKey, now time.Time, life time.Duration) bool {
+	seen, ok := tx.Recall(key).(noted)
+	return ok && tx.Alone() && seen.life >= life && seen.cleared == tx.Recall(clearedKey{}) && now.Sub(seen.at) < taintSlack
 }
 
 // Taints says what an agent carries: what it took in itself, wherever that
@@ -66,6 +92,7 @@ func (g *Registry) ListTaints(tx *store.Tx) ([]Tainted, error) {
 // ClearTaints ends what an agent carries, and says how much that was. In the
 // workspaces where it took it in it ends for everyone.
 func (g *Registry) ClearTaints(tx *store.Tx, agent string) (int64, error) {
+	tx.Remember(clearedKey{}, new(byte))
 	return tx.Exec(`DELETE FROM taint WHERE agent = $1`, AgentID(agent))
 }
 
