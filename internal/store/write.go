@@ -121,6 +121,7 @@ type writer struct {
 	seq     int64    // of the last entry of the journal
 	settled int64    // of the last one that is in the database
 	waiting []entry  // those in between
+	stuck   bool     // they could not be put into the database when that was last tried
 	rows    atomic.Int64
 }
 
@@ -237,6 +238,7 @@ func (w *writer) answerRest(jobs []*job) {
 func (w *writer) attempt(jobs []*job, savepoints bool) error {
 	ctx, cancel := w.store.dialect.groupContext()
 	defer cancel()
+	w.stuck = len(w.waiting) > 0 // until this or another one is committed
 	if err := w.begin(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, fault(err))
 	}
@@ -257,6 +259,7 @@ func (w *writer) attempt(jobs []*job, savepoints bool) error {
 		}
 	}
 	if g.kept == 0 {
+		w.stuck = false // what failed is the functions' own
 		return nil
 	}
 	if err := g.commit(); err != nil {
