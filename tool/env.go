@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/argument"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/confine"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
@@ -258,20 +259,15 @@ func (e *Env) Pipe(ctx context.Context, input []byte, program string, args ...st
 	if err := e.gate.CheckProgram(program); err != nil {
 		return nil, e.refuse(err)
 	}
-	p := e.tool.Policy
-	spec := sandbox.Spec{
-		Command: append([]string{program}, args...), Dir: e.base.Dir,
-		Read: p.Filesystem.Read.Items(), Write: p.Filesystem.Write.Items(), Limits: sandbox.DefaultLimits(), Stdin: bytes.NewReader(input),
+	p := *e.tool.Policy
+	p.Environment = e.said.Environment // where nothing was said a program gets what it needs to start
+	access := confine.FromTool(&p)
+	spec, err := access.Spec(confine.Place{Dir: e.base.Dir, Home: e.base.Home, Program: program, Environ: os.Environ()})
+	if err != nil {
+		return nil, err
 	}
-	switch p.Network.Mode() {
-	case declare.ModeListed:
-		spec.Net = sandbox.Net{Mode: sandbox.NetHosts, Allow: p.Network.Items()}
-	case declare.ModeAll:
-		spec.Net = sandbox.Net{Mode: sandbox.NetPublic}
-	}
-	if e.said.Environment.Declared() {
-		spec.Env.Pass = append([]string{}, p.Environment.Items()...) // not nil: an empty list passes nothing
-	}
+	spec.Command, spec.Dir = append([]string{program}, args...), e.base.Dir
+	spec.Limits, spec.Stdin = sandbox.DefaultLimits(), bytes.NewReader(input)
 	res, err := sandbox.Run(ctx, spec)
 	if err != nil {
 		return nil, err

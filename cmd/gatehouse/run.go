@@ -92,7 +92,11 @@ func (f *runFlags) add(cmd *cobra.Command) {
 
 // spec is what the policy file and the flags say a command may do.
 func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
-	s, err := f.fromPolicy()
+	program := ""
+	if len(args) > 0 {
+		program = args[0]
+	}
+	s, err := f.fromPolicy(program)
 	if err != nil {
 		return s, err
 	}
@@ -115,8 +119,8 @@ func (f *runFlags) spec(args []string) (sandbox.Spec, error) {
 	return s, nil
 }
 
-// fromPolicy reads what the policy file lets through.
-func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
+// fromPolicy reads what the policy file lets a program do.
+func (f *runFlags) fromPolicy(program string) (sandbox.Spec, error) {
 	if f.policy == "" {
 		return sandbox.Spec{}, nil
 	}
@@ -130,7 +134,7 @@ func (f *runFlags) fromPolicy() (sandbox.Spec, error) {
 		return sandbox.Spec{}, err
 	}
 	f.ask = f.ask || access.Ask
-	return access.Spec(confine.Place{Dir: dir, Home: home, Environ: os.Environ()})
+	return access.Spec(confine.Place{Dir: dir, Home: home, Program: program, Environ: os.Environ()})
 }
 
 // access reads a tool's declaration, if the file is YAML, or a session policy.

@@ -37,8 +37,9 @@ type Access struct {
 	// Env are names of variables; one that ends in * stands for all that begin
 	// so.
 	Env Part
-	// Exec says which programs it starts: none, or whichever it sees. A list
-	// cannot be held and is refused.
+	// Exec says which programs run: none besides it, whichever it sees, or those
+	// that are listed. A program of a list starts no others, because a list
+	// cannot be held against one that starts whatever it is given.
 	Exec Part
 	// Wall bounds how long it runs; 0 is no bound.
 	Wall time.Duration
@@ -47,6 +48,8 @@ type Access struct {
 // Place is what names in an Access are bound to.
 type Place struct {
 	Dir, Home string
+	// Program is what is started, by name or path.
+	Program string
 	// Environ are the variables there are, as NAME=VALUE.
 	Environ []string
 }
@@ -80,7 +83,7 @@ func (a *Access) Spec(at Place) (sandbox.Spec, error) {
 		}
 		s.Protected = append(s.Protected, k)
 	}
-	errs = append(errs, a.network(&s), a.environment(&s, at.Environ), a.programs(&s))
+	errs = append(errs, a.network(&s), a.environment(&s, at.Environ), a.programs(&s, at.Program))
 	s.Limits.Wall = a.Wall
 	return s, errors.Join(errs...)
 }
@@ -172,13 +175,13 @@ func (a *Access) environment(s *sandbox.Spec, environ []string) error {
 	return nil
 }
 
-func (a *Access) programs(s *sandbox.Spec) error {
-	switch {
-	case !a.Exec.Said || a.Exec.All:
-	case len(a.Exec.Items) == 0:
-		s.NoExec = true
-	default:
-		return errors.New("exec: a list of programs cannot be held, because a program can be started as the argument of another; say none or all")
+func (a *Access) programs(s *sandbox.Spec, program string) error {
+	if !a.Exec.Said || a.Exec.All {
+		return nil
+	}
+	s.NoExec = true
+	if len(a.Exec.Items) > 0 && !slices.Contains(a.Exec.Items, program) {
+		return fmt.Errorf("exec: %q is not among the programs %s", program, strings.Join(a.Exec.Items, ", "))
 	}
 	return nil
 }

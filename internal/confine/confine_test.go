@@ -12,7 +12,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
-var at = confine.Place{Dir: "/work", Home: "/home/me", Environ: []string{"APP_A=1", "APP_B=2", "OTHER=3"}}
+var at = confine.Place{Dir: "/work", Home: "/home/me", Program: "make", Environ: []string{"APP_A=1", "APP_B=2", "OTHER=3"}}
 
 func TestAccessBecomesASpec(t *testing.T) {
 	t.Parallel()
@@ -36,6 +36,7 @@ func TestAccessBecomesASpec(t *testing.T) {
 		},
 		"any host": {confine.Access{Hosts: confine.Only("*:*")}, sandbox.Spec{Net: sandbox.Net{Mode: sandbox.NetPublic}}},
 		"all":      {confine.Access{Hosts: all, Exec: all, Env: all}, sandbox.Spec{Net: sandbox.Net{Mode: sandbox.NetPublic}, Env: sandbox.Env{Inherit: true}}},
+		"programs": {confine.Access{Exec: confine.Only("ls", "make")}, sandbox.Spec{NoExec: true}},
 		"asked":    {confine.Access{Ask: true}, sandbox.Spec{Net: sandbox.Net{Mode: sandbox.NetHosts}}},
 		"variables": {
 			confine.Access{Env: confine.Only("APP_*", "PATH")}, sandbox.Spec{Env: sandbox.Env{Pass: []string{"APP_A", "APP_B", "PATH"}}},
@@ -64,7 +65,7 @@ func TestWhatCannotBeHeldIsRefused(t *testing.T) {
 		"star with ports": {Hosts: confine.Only("*")},
 		"port alone":      {Hosts: confine.Only(":443")},
 		"not a host":      {Hosts: confine.Only("http://a.test/")},
-		"programs":        {Exec: confine.Only("git")},
+		"programs":        {Exec: confine.Only("git")}, // and another is started
 		"kept glob":       {Kept: []string{"./*.txt"}},
 		"another's home":  {Read: confine.Only("~root/x")},
 	} {

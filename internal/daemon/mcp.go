@@ -47,7 +47,7 @@ func (d *daemon) openTools() error {
 // mcp makes the MCP endpoint.
 func (d *daemon) mcp(caller func(r *http.Request, session string) (call.Principal, bool, bool, error)) http.Handler {
 	d.front = mcp.New(mcp.Options{
-		Gate: d.gate, Tools: d.tools, Upstreams: d.upstreams,
+		Gate: d.gate, Tools: d.tools, Resources: &cacheState{store: d.store, flight: d.flight, awareness: d.awareness}, Upstreams: d.upstreams,
 		Caller: func(r *http.Request, session string) (who mcp.Who, err error) {
 			who.Principal, who.Held, who.Bound, err = caller(r, session)
 			return who, err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -188,8 +189,8 @@ func (t *tx) Taints(c *call.Call) (call.Taint, error) {
 }
 
 // Taint notes what a call that starts takes in.
-func (t *tx) Taint(c *call.Call, workspace string, taint call.Taint) error {
-	return t.s.sessions.Taint(t.Tx, c.Principal.Agent, workspace, taint, c.ID)
+func (t *tx) Taint(c *call.Call, workspace string, taint call.Taint, life time.Duration) error {
+	return t.s.sessions.Taint(t.Tx, c.Principal.Agent, workspace, taint, c.ID, life)
 }
 
 // Grants returns the principal's grants that are still good.

@@ -368,10 +368,14 @@ func (g Glob) Root() string {
 // Match reports whether the glob holds p, an absolute clean path, compared exactly. Use it to
 // allow. The zero Glob matches nothing, and nothing matches a path that is not clean.
 func (g Glob) Match(p string) bool {
-	if g.m == nil || !isClean(p) {
-		return false
-	}
+	return isClean(p) && g.matchClean(p)
+}
+
+// matchClean is Match for a path that is known to be clean.
+func (g *Glob) matchClean(p string) bool {
 	switch {
+	case g.m == nil:
+		return false
 	case g.exact != "":
 		return p == g.exact
 	case g.tree != "":
@@ -435,8 +439,11 @@ func (s PathSet) Globs() []Glob { return append([]Glob(nil), s.globs...) }
 
 // Match returns the first glob that holds p exactly.
 func (s PathSet) Match(p string) (Glob, bool) {
+	if !isClean(p) {
+		return Glob{}, false
+	}
 	for i := range s.globs {
-		if g := &s.globs[i]; g.Match(p) {
+		if g := &s.globs[i]; g.matchClean(p) {
 			return *g, true
 		}
 	}

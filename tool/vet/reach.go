@@ -248,30 +248,11 @@ func fromOutside(v ssa.Value, depth int) bool {
 		return false
 	}
 	switch v := v.(type) {
-	case *ssa.Parameter:
-		return true
-	case *ssa.FreeVar:
-		return true // bound where the literal was made, which VTA has looked at
-	case *ssa.UnOp:
-		return fromOutside(v.X, depth+1)
-	case *ssa.FieldAddr:
-		return fromOutside(v.X, depth+1)
-	case *ssa.Field:
-		return fromOutside(v.X, depth+1)
-	case *ssa.IndexAddr:
-		return fromOutside(v.X, depth+1)
-	case *ssa.Index:
-		return fromOutside(v.X, depth+1)
-	case *ssa.Lookup:
-		return fromOutside(v.X, depth+1)
-	case *ssa.Extract:
-		return fromOutside(v.Tuple, depth+1)
-	case *ssa.TypeAssert:
-		return fromOutside(v.X, depth+1)
-	case *ssa.ChangeType:
-		return fromOutside(v.X, depth+1)
-	case *ssa.ChangeInterface:
-		return fromOutside(v.X, depth+1)
+	case *ssa.Parameter, *ssa.FreeVar:
+		return true // a free variable was bound where the literal was made, which VTA has looked at
+	case *ssa.UnOp, *ssa.FieldAddr, *ssa.Field, *ssa.IndexAddr, *ssa.Index, *ssa.Lookup, *ssa.Extract, *ssa.TypeAssert, *ssa.ChangeType, *ssa.ChangeInterface:
+		taken := v.(ssa.Instruction).Operands(nil)[0] // what it was taken out of comes first
+		return fromOutside(*taken, depth+1)
 	case *ssa.Phi:
 		for _, e := range v.Edges {
 			if !fromOutside(e, depth+1) {

@@ -32,8 +32,14 @@ func checker(t *testing.T) string {
 	return bin
 }
 
-// report runs go vet with the checker and returns the codes by line.
-func report(t *testing.T, bin, dir string, pkgs ...string) map[int][]string {
+// place is a line of a file.
+type place struct {
+	file string
+	line int
+}
+
+// report runs go vet with the checker and returns the codes by place.
+func report(t *testing.T, bin, dir string, pkgs ...string) map[place][]string {
 	t.Helper()
 	cmd := exec.Command("go", append([]string{"vet", "-vettool=" + bin, "-json"}, pkgs...)...)
 	cmd.Dir = dir
@@ -49,7 +55,7 @@ func report(t *testing.T, bin, dir string, pkgs ...string) map[int][]string {
 			kept = append(kept, line...)
 		}
 	}
-	found := map[int][]string{}
+	found := map[place][]string{}
 	for dec := json.NewDecoder(bytes.NewReader(kept)); dec.More(); {
 		var byPackage map[string]map[string][]struct{ Category, Posn, Message string }
 		if err := dec.Decode(&byPackage); err != nil {
@@ -64,7 +70,8 @@ func report(t *testing.T, bin, dir string, pkgs ...string) map[int][]string {
 						t.Fatal(err)
 					}
 					code := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(d.Category, "declare."), "undeclared."), ".undeclared")
-					found[line] = append(found[line], strings.Replace(code, "unanalysable", "opaque", 1))
+					at := place{filepath.Base(strings.Join(parts[:len(parts)-2], ":")), line}
+					found[at] = append(found[at], strings.Replace(code, "unanalysable", "opaque", 1))
 				}
 			}
 		}
@@ -76,15 +83,18 @@ func report(t *testing.T, bin, dir string, pkgs ...string) map[int][]string {
 // and hide what they do. Each says in a want comment what is to be reported.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
-	const file = "testdata/corpus/corpus.go"
 	got := report(t, checker(t), ".", "./testdata/corpus")
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, file, nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
+	var decls []ast.Decl
+	for _, name := range []string{"right.go", "wrong.go", "hidden.go"} {
+		f, err := parser.ParseFile(fset, filepath.Join("testdata/corpus", name), nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decls = append(decls, f.Decls...)
 	}
 	right, wrong, missed, alarms := 0, 0, 0, 0
-	for _, decl := range f.Decls {
+	for _, decl := range decls {
 		gd, ok := decl.(*ast.GenDecl)
 		if !ok || gd.Doc == nil {
 			continue
@@ -95,9 +105,9 @@ func TestCorpus(t *testing.T) {
 				continue
 			}
 			want := strings.Fields(text)
-			line := fset.Position(gd.Pos()).Line
+			at := fset.Position(gd.Pos())
 			name := toolName(gd)
-			have := got[line]
+			have := got[place{filepath.Base(at.Filename), at.Line}]
 			slices.Sort(have)
 			if len(want) == 0 {
 				right++
@@ -145,12 +155,12 @@ func TestShapes(t *testing.T) {
 		n++
 		_, want, ok := strings.Cut(line, "// want:")
 		if !ok {
-			if got[n] != nil {
-				t.Errorf("line %d: %v", n, got[n])
+			if have := got[place{"shapes.go", n}]; have != nil {
+				t.Errorf("line %d: %v", n, have)
 			}
 			continue
 		}
-		if diff := cmp.Diff(strings.Fields(want), got[n], cmpopts.EquateEmpty()); diff != "" {
+		if diff := cmp.Diff(strings.Fields(want), got[place{"shapes.go", n}], cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("line %d (-want +got):\n%s%s", n, diff, line)
 		}
 	}
