@@ -181,7 +181,7 @@ func (w *walk) argv(s string) error {
 		}
 		return w.gate.program(s)
 	}
-	return w.gate.command(s)
+	return w.gate.command(s, w.links)
 }
 
 // candidate says whether a string without a role is looked at.
