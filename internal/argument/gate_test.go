@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 		{"the same name elsewhere", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":"/tmp/git log"}`, []string{"/cmd"}},
 		{"a program nobody knows", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":"$X log"}`, []string{"/cmd"}},
 		{"the words of an array", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":["git","rm"]}`, nil},
-		{"the first word of an array", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":["sh","-c","git"]}`, []string{"/cmd/0"}},
+		{"the first word of an array", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":["sh","-c","git"]}`, []string{"/cmd"}},
 		{"exec none", &declare.Policy{Exec: declare.None}, `{"cmd":"true"}`, []string{"/cmd"}},
 		// What cannot be read.
 		{"broken JSON", uploads, `{"a":"/srv/uploads/a"`, []string{""}},
@@ -309,6 +309,15 @@ func TestCommandLinesAreHeldWhole(t *testing.T) {
 			l := &links{to: map[string]string{"/work/project/in/link": "/etc/passwd"}}
 			if got := g.Check(raw, l); (got == nil) != want {
 				t.Errorf("%s, exec %s: %v", line, name, got)
+			}
+			if strings.ContainsAny(line, "*$~>\"") {
+				continue // only a shell reads these
+			}
+			if raw, err = json.Marshal(map[string][]string{"cmd": strings.Fields(line)}); err != nil {
+				t.Fatal(err)
+			}
+			if got := g.Check(raw, l); (got == nil) != want {
+				t.Errorf("%s as words, exec %s: %v", line, name, got)
 			}
 		}
 	}

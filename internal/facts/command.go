@@ -137,13 +137,10 @@ func commandText(strs []String) (text, where string, ok bool) {
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = quote(w.Text)
+		quoted[i] = shell.Quote(w.Text)
 	}
 	return strings.Join(quoted, " "), words[0].Where, true
 }
-
-// quote writes a word so that a shell reads just that.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {
