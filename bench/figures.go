@@ -119,6 +119,16 @@ var figures = []figure{
 		bar: 3,
 	},
 	{
+		name: "dispatch: approval_list, newest 50 of 1,000,000, the slowest of 13 filters against the quickest", pkg: "test/dispatch",
+		value: metric{"BenchmarkApprovalList", "µs-all"}, ratio: metric{"BenchmarkApprovalList", "slowest/quickest"},
+		bar: 3,
+	},
+	{
+		name: "dispatch: a request to an instant CLI against a bare spawn of it", pkg: "test/dispatch",
+		value: metric{"BenchmarkRequest", "µs-request"}, base: metric{"BenchmarkRequest", "µs-bare"},
+		bar: 2,
+	},
+	{
 		name: "log: a page of 1,000,000 through the API, all, ten and none", pkg: "internal/daemon",
 		value: metric{"BenchmarkLogPage", "µs-all"}, ratio: metric{"BenchmarkLogPage", "slowest/quickest"},
 		bar: 3,

@@ -25,6 +25,10 @@ func (b *bubble) mounts() error {
 		}
 	}
 	b.add("--proc", "/proc", "--dev", "/dev")
+	// It lists the user's keys, whatever namespace asks.
+	if _, err := os.Lstat("/proc/keys"); err == nil {
+		b.add("--dev-bind", "/dev/null", "/proc/keys")
+	}
 	size := strconv.FormatInt(p.limits.TempSize, 10)
 	for _, dir := range privateDirs(p) {
 		b.add("--size", size, "--perms", "0700", "--tmpfs", dir)

@@ -15,7 +15,7 @@ import (
 func attempts() []attempt {
 	var all []attempt
 	for _, list := range [][]attempt{
-		writeAttempts(), readAttempts(), protectedAttempts(), kernelAttempts(), processAttempts(), reachAttempts(), resourceAttempts(), moreAttempts(),
+		writeAttempts(), readAttempts(), protectedAttempts(), kernelAttempts(), processAttempts(), reachAttempts(), resourceAttempts(), moreAttempts(), thirdAttempts(),
 	} {
 		all = append(all, list...)
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
 	"time"
 )
 
@@ -51,7 +50,7 @@ func (j *job) wait() (*os.ProcessState, error) {
 		return nil, err
 	}
 	err := j.cmd.Wait()
-	_ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL)
+	endGroup(j.cmd.Process)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
 		err = nil
@@ -103,13 +102,13 @@ func startSeatbelt(p *plan, st *streams) (*job, error) {
 	j.cmd = exec.Command("/usr/bin/sandbox-exec", append([]string{"-p", seatbeltProfile(p, j.private), "--", p.path}, p.spec.Command[1:]...)...)
 	j.cmd.Dir, j.cmd.Env = p.dir, setEnv(p.env, "TMPDIR", j.private)
 	j.cmd.Stdin, j.cmd.Stdout, j.cmd.Stderr = st.child[0], st.child[1], st.child[2]
-	j.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	j.cmd.SysProcAttr = ownGroup()
 	if err := j.cmd.Start(); err != nil {
 		j.cleanup()
 		return nil, err
 	}
 	st.started()
-	j.stop = func() { _ = syscall.Kill(-j.cmd.Process.Pid, syscall.SIGKILL) }
+	j.stop = func() { endGroup(j.cmd.Process) }
 	return j, nil
 }
 

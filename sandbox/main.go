@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"syscall"
+	"slices"
 
 	"golang.org/x/term"
 )
@@ -85,10 +85,10 @@ func terminalOf(wanted bool, stdin io.Reader, stdout io.Writer) *os.File {
 // mode so that every key reaches the command's own.
 func (p *Process) attend(tty *os.File) (restore func()) {
 	ch := make(chan os.Signal, 8)
-	list := []os.Signal{syscall.SIGHUP, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2}
+	list := slices.Clone(passedOn)
 	var old *term.State
 	if tty != nil {
-		list = append(list, syscall.SIGWINCH)
+		list = append(list, resized...)
 		old, _ = term.MakeRaw(int(tty.Fd()))
 	}
 	signal.Notify(ch, list...)
@@ -99,7 +99,7 @@ func (p *Process) attend(tty *os.File) (restore func()) {
 			case <-done:
 				return
 			case sig := <-ch:
-				if sig == syscall.SIGWINCH {
+				if slices.Contains(resized, sig) {
 					if cols, rows, err := term.GetSize(int(tty.Fd())); err == nil {
 						_ = p.Resize(uint16(rows), uint16(cols))
 					}

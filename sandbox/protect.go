@@ -21,6 +21,7 @@ var defaultProtected = []string{
 	".claude/settings.json", ".claude/settings.local.json", ".claude/commands", ".claude/agents", ".claude/hooks",
 	".claude/skills", ".claude/plugins", ".claude.json", ".mcp.json", ".codex", ".gemini/settings.json", ".gemini/extensions",
 	".gemini/commands", ".grok", ".vibe", ".cursor/mcp.json", ".cursor/hooks.json", ".cursor/cli.json", ".gatehouse",
+	".gemini/.env", ".windsurf/hooks.json", ".codeium", ".copilot", ".github/hooks",
 	".vscode/settings.json", ".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".idea", ".envrc",
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
 	".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".config/fish",
@@ -94,6 +95,19 @@ func (g *guard) match(components []string) bool {
 	return false
 }
 
+// stem reports whether the path ends in the beginning of a protected suffix: a
+// link there brings protected names along without their being anywhere below.
+func (g *guard) stem(components []string) bool {
+	for _, suf := range g.suffixes {
+		for i := 1; i < len(suf); i++ {
+			if n := len(components) - i; n >= 0 && slices.Equal(components[n:], suf[:i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // finding is one protected entry on disk.
 type finding struct {
 	path string
@@ -122,7 +136,7 @@ func (g *guard) walk(dir string, components []string, found func(finding) error)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		comps := append(components[:len(components):len(components)], fold(e.Name()))
-		hit := g.match(comps) || slices.Contains(g.paths, path)
+		hit := g.match(comps) || slices.Contains(g.paths, path) || e.Type()&fs.ModeSymlink != 0 && g.stem(comps)
 		// A bare repository or a submodule's directory has the same entries
 		// that run code, without being called .git.
 		if repository && g.match([]string{".git", fold(e.Name())}) {
@@ -174,13 +188,24 @@ func ancestors(top, path string) []string {
 	return list
 }
 
-// ProtectedName reports whether a path, or a directory above it, carries one
-// of the default protected names.
-func ProtectedName(path string) bool {
+func defaultGuard() *guard {
 	g := &guard{}
 	for _, name := range defaultProtected {
 		g.suffixes = append(g.suffixes, strings.Split(fold(name), "/"))
 	}
+	return g
+}
+
+// ProtectedLink reports whether a link at a path would stand for a directory
+// that holds protected names.
+func ProtectedLink(path string) bool {
+	return defaultGuard().stem(strings.Split(strings.Trim(fold(filepath.Clean(path)), "/"), "/"))
+}
+
+// ProtectedName reports whether a path, or a directory above it, carries one
+// of the default protected names.
+func ProtectedName(path string) bool {
+	g := defaultGuard()
 	comps := strings.Split(strings.Trim(fold(filepath.Clean(path)), "/"), "/")
 	for i := range comps {
 		if g.match(comps[:i+1]) || comps[i] == ".git" && i == len(comps)-1 {

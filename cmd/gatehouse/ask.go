@@ -94,6 +94,7 @@ Exit codes: 0 done, 1 the CLI failed, 10 a person is asked, 20 denied, 2 the com
 	f.StringVar(&t.CorrelationID, "correlation-id", "", "name that joins request, job, tool calls and records")
 	f.IntVar(&t.IdleTimeoutMs, "idle-timeout-ms", 0, "end a CLI that prints nothing for so long (30000 to 3600000)")
 	f.BoolVar(&t.ForceRefresh, "force-refresh", false, "run anew even if an equal request was answered")
+	f.BoolVar(&t.Sandbox, "sandbox", false, "run the CLI confined to its directory and its models")
 	f.BoolVar(&t.Worktree, "worktree", false, "work in a private clone of the repository")
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -120,19 +119,6 @@ func (a *app) hook() (*connect.Hook, error) {
 		h.Start = exe
 	}
 	return h, nil
-}
-
-// ownerOf is the user whom a directory belongs to.
-func ownerOf(dir string) (int, error) {
-	info, err := os.Stat(dir)
-	if err != nil {
-		return 0, err
-	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0, errors.New("this system has no owners of files")
-	}
-	return int(st.Uid), nil
 }
 
 func executable(path string) bool {

@@ -45,7 +45,7 @@ confined, and recorded in a log that proves what happened.`,
 	root.AddCommand(
 		newUp(a), newInit(a), newRun(a), newChanges(a), newHook(), newConnect(a), newInstall(a), newUninstall(a), newDemo(a), newDoctor(a), newVersion(a),
 		newCheck(a), newPolicy(a), newElement(a), newManifest(a),
-		newApprovals(a), newSessions(a), newGrants(a), newTaint(a), newUses(a), newRestore(a), newKill(a), newDanger(a), newExecutions(a),
+		newApprovals(a), newSessions(a), newGrants(a), newBudgets(a), newTaint(a), newUses(a), newRestore(a), newKill(a), newDanger(a), newExecutions(a),
 		newAsk(a), newJobs(a), newReview(a), newTrace(a), newMCP(a), newUpstream(a), newAudit(a), newApprover(a), newAgent(a), newMan(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -19,7 +19,7 @@ import (
 )
 
 func newUp(a *app) *cobra.Command {
-	var listen, dsn, node, policyFile, isolation, socket, issuer string
+	var listen, dsn, node, policyFile, isolation, manifestFile, socket, issuer string
 	var verbose, again bool
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -29,12 +29,20 @@ The first time, on a terminal, it shows a link with which you become the first a
 		Example: `  gatehouse up
   gatehouse up --data ./gate --listen 127.0.0.1:9000
   gatehouse up --policy team.toml --isolation container
+  gatehouse up --manifest permissions.json
   gatehouse up --database postgres://gate@db/gatehouse --node a`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			p, err := place.Find(a.home)
 			if err != nil {
 				return err
+			}
+			if isolation == "" && manifestFile != "" {
+				m, err := readManifest(manifestFile)
+				if err != nil {
+					return err
+				}
+				isolation = m.Isolation
 			}
 			last := lastUp{Listen: listen, Database: dsn, Node: node, Policy: policyFile, Isolation: isolation, Issuer: issuer}
 			if again {
@@ -70,6 +78,7 @@ The first time, on a terminal, it shows a link with which you become the first a
 	f.StringVar(&node, "node", "", "name of this node among those that share a database")
 	f.StringVar(&policyFile, "policy", "", "policy file (default policy.toml in the data directory)")
 	f.StringVar(&isolation, "isolation", "", "what the agents run in, as you state it: none, container or vm")
+	f.StringVar(&manifestFile, "manifest", "", "permission manifest that you accepted; what it says about isolation counts where --isolation says nothing")
 	f.StringVar(&issuer, "issuer", "", "OpenID Connect issuer whose tokens for /mcp are taken, besides the gate's own")
 	f.BoolVar(&verbose, "verbose", false, "log more")
 	f.BoolVar(&again, "again", false, "start it as it was started last; what a hook does when the gate is away")

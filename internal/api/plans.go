@@ -165,6 +165,9 @@ func planNeed(text, dir string) (call.Need, error) {
 	if deep {
 		n.Scope += "/**"
 	}
+	if n.Inside {
+		n.Root = observe.Root(dir)
+	}
 	return n, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // routes is the whole API. What is not said about a half is the approver's.
 func routes() []route {
-	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), restoreRoutes(), layerRoutes(), upstreamRoutes(), dispatchRoutes())
+	return slices.Concat(coreRoutes(), elementRoutes(), challengeRoutes(), neverAskRoutes(), planRoutes(), budgetRoutes(), restoreRoutes(), layerRoutes(), upstreamRoutes(), dispatchRoutes())
 }
 
 func coreRoutes() []route {

@@ -217,3 +217,52 @@ func (d *Desk) EndBudgets(tx *store.Tx, callID string) error {
 	}
 	return nil
 }
+
+// LiveBudgets returns every principal's budgets that are still good, newest
+// first, so that a person can take any of them back.
+func (d *Desk) LiveBudgets(tx *store.Tx) ([]grant.Budget, error) {
+	now, err := tx.Now()
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.All(tx, d.nextBudget, `SELECT `+budgetColumns+` FROM approval_budget WHERE state = 'good' AND expires > $1
+		ORDER BY given DESC, id DESC`, keyring.Micros(now))
+	if err != nil {
+		return nil, err
+	}
+	list := make([]grant.Budget, len(rows))
+	for i, b := range rows {
+		list[i] = b.Budget
+	}
+	return list, nil
+}
+
+// RevokeBudget takes a budget back, and with it all that were cut from it. One
+// that is over yields ErrSpent.
+func (d *Desk) RevokeBudget(tx *store.Tx, id string) error {
+	b, err := d.scanBudget(tx.QueryRow(`SELECT `+budgetColumns+` FROM approval_budget WHERE id = $1`+tx.ForUpdate(), id))
+	if err != nil {
+		return err
+	}
+	if b.state != Good {
+		return fmt.Errorf("budget %s: %w", id, ErrSpent)
+	}
+	// Those below end with it: each is read together with the ones above.
+	b.state = Revoked
+	return d.saveBudget(tx, b)
+}
+
+// revokeBudgets takes back the budgets of a session.
+func (d *Desk) revokeBudgets(tx *store.Tx, session string) error {
+	rows, err := store.All(tx, d.nextBudget, `SELECT `+budgetColumns+` FROM approval_budget WHERE session = $1 AND state = 'good' ORDER BY id`+tx.ForUpdate(), session)
+	if err != nil {
+		return err
+	}
+	for _, b := range rows {
+		b.state = Revoked
+		if err := d.saveBudget(tx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -179,8 +179,12 @@ func (d *Desk) revoke(tx *store.Tx, g *GrantRow, by string) error {
 	return d.saveGrant(tx, g, g.Uses)
 }
 
-// RevokeSession takes back every grant of a session and says how many.
+// RevokeSession takes back every grant of a session and says how many; its
+// budgets go with them.
 func (d *Desk) RevokeSession(tx *store.Tx, session, by string) (int, error) {
+	if err := d.revokeBudgets(tx, session); err != nil {
+		return 0, err
+	}
 	return d.revokeWhere(tx, `session = $1`, session, by)
 }
 

@@ -21,9 +21,9 @@ const (
 // saltSize is enough that a dropped body cannot be found by trying.
 const saltSize = 16
 
-const insertRecord = `INSERT INTO audit_record (pos, time, kind, call_id, principal, session, surface, operation, level,
-	outcome, correlation, salt, body, body_hash, hash)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`
+// recordTable is where records go.
+var recordTable = store.NewTable("audit_record", "pos", "time", "kind", "call_id", "principal", "session", "surface", "operation", "level",
+	"outcome", "correlation", "salt", "body", "body_hash", "hash")
 
 // chain is the end of this node's hash chain.
 type chain struct {
@@ -76,7 +76,7 @@ func (c chain) append(tx *store.Tx, r *Record) (chain, error) {
 	_, _ = rand.Read(r.salt) // it never fails
 	r.BodyHash = bodyHash(r.salt, r.Body)
 	r.Hash = r.leaf(c.hash)
-	_, err := tx.Exec(insertRecord, r.pos, r.Time.UnixMicro(), r.Kind, r.CallID, r.Principal, r.Session, r.Surface,
+	err := tx.Put(recordTable, r.pos, r.Time.UnixMicro(), r.Kind, r.CallID, r.Principal, r.Session, r.Surface,
 		r.Operation, r.Level, r.Outcome, r.Correlation, r.salt, r.Body, r.BodyHash[:], r.Hash[:])
 	return chain{c.node, r.Seq, r.Hash}, err
 }

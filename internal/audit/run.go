@@ -27,7 +27,7 @@ type SequencerOptions struct {
 func (o SequencerOptions) withDefaults() SequencerOptions {
 	o.Every = cmp.Or(o.Every, 1000)
 	o.Interval = cmp.Or(o.Interval, time.Minute)
-	o.Gather = cmp.Or(o.Gather, 20*time.Millisecond)
+	o.Gather = cmp.Or(o.Gather, 100*time.Millisecond)
 	o.PublishTimeout = cmp.Or(o.PublishTimeout, 10*time.Second)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -1,8 +1,8 @@
 // Package canary drives a real agent CLI with a scripted model, to see what
 // the agent does rather than to read what its settings say.
 //
-// A [Model] listens on the loopback and speaks the three wires that the CLIs
-// know (Anthropic messages, OpenAI responses, Gemini generateContent). It makes
+// A [Model] listens on the loopback and speaks the four wires that the CLIs
+// know (Anthropic messages, OpenAI responses and chat, Gemini). It makes
 // the tool calls of a script, one a turn, and ends with a sentence. [CLI] knows
 // how each CLI is pointed at it, and runs it.
 //

@@ -54,6 +54,7 @@ func Start(steps ...Step) (*Model, error) {
 	mux.HandleFunc("POST /v1/messages", m.messages)
 	mux.HandleFunc("POST /v1/messages/count_tokens", fixed(`{"input_tokens":42}`))
 	mux.HandleFunc("POST /v1/responses", m.responses)
+	mux.HandleFunc("POST /v1/chat/completions", m.chat)
 	mux.HandleFunc("GET /v1/models", fixed(`{"object":"list","data":[{"id":"scripted","object":"model"}],"models":[]}`))
 	mux.HandleFunc("POST /v1beta/models/{call}", m.generate)
 	mux.HandleFunc("/{$}", func(http.ResponseWriter, *http.Request) {}) // whether anyone is there

@@ -32,6 +32,12 @@ func TestWires(t *testing.T) {
 			`"name":"exec_command"`,
 		},
 		{
+			"chat", "/v1/chat/completions",
+			`{"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"user","content":"go"}]}`,
+			`{"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"user","content":"go"},{"role":"tool","content":"done"}]}`,
+			`"name":"bash"`,
+		},
+		{
 			"gemini", "/v1beta/models/x:streamGenerateContent",
 			`{"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}],"contents":[{"parts":[{"text":"go"}]}]}`,
 			`{"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}],"contents":[{"parts":[{"functionResponse":{"response":"done"}}]}]}`,

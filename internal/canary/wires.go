@@ -193,3 +193,44 @@ func (m *Model) generate(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.MarshalWrite(w, answer) // a host that hangs up learns nothing
 }
+
+// chat speaks the older wire of OpenAI's, which Vibe knows.
+func (m *Model) chat(w http.ResponseWriter, req *http.Request) {
+	var in struct {
+		Tools []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"tools"`
+		Messages []struct {
+			Role    string         `json:"role"`
+			Content jsontext.Value `json:"content"`
+		} `json:"messages"`
+	}
+	if !receive(w, req, &in) {
+		return
+	}
+	var offered, results, prompts []string
+	for _, t := range in.Tools {
+		offered = append(offered, t.Function.Name)
+	}
+	for _, msg := range in.Messages {
+		switch msg.Role {
+		case "tool":
+			results = append(results, text(msg.Content))
+		case "user":
+			prompts = append(prompts, text(msg.Content))
+		}
+	}
+	step, n := m.turn(offered, results, prompts)
+	message, stop := object{"role": "assistant", "content": final}, "stop"
+	if step != nil {
+		call := object{"id": m.id("call", n), "type": "function", "function": object{"name": step.Tool, "arguments": string(step.Input)}}
+		message, stop = object{"role": "assistant", "content": "", "tool_calls": []object{call}}, "tool_calls"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.MarshalWrite(w, object{ // a host that hangs up learns nothing
+		"id": fmt.Sprintf("chat_%d", n), "object": "chat.completion", "choices": []object{{"index": 0, "message": message, "finish_reason": stop}},
+		"usage": object{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+	})
+}

@@ -39,6 +39,25 @@ const scripts = `Ворота открывают на рассвете, а the g
 Der Müller fährt täglich über die Brücke; ses sacs sont déjà connus. ผู้ดูแลประตูจดทุกอย่าง 🚪🐴 in the book.
 `
 
+// honestScripts is ordinary prose of one script each, with the odd Latin name in it.
+var honestScripts = map[string]string{
+	"cyrillic": `Сторож у ворот должен делать две вещи, которые мешают друг другу: пропускать телеги, потому что город без торговли голодает, и
+заглядывать в каждую из них. Телеги с мельницы, которые приходят каждый день, он пропускает сразу, а незнакомые осматривает и записывает в книгу README.
+`,
+	"greek": `Ο φύλακας της πύλης έχει δύο καθήκοντα που συγκρούονται: πρέπει να αφήνει τα κάρα να περνούν, γιατί μια πόλη χωρίς εμπόριο πεινά,
+και πρέπει να κοιτάζει μέσα σε καθένα από αυτά. Ό,τι αποφασίστηκε γράφεται στο βιβλίο της πύλης μαζί με την ώρα και το όνομα.
+`,
+	"cjk": `守门人有两项互相矛盾的职责。他必须让马车通过，因为没有贸易的城市会挨饿；他也必须查看每一辆车。每天从磨坊来的车可以直接通过，陌生的车要检查，
+并把时间和名字写进门口的簿子里。門番には二つの務めがある。荷車を通すことと、その中を一つずつ確かめることである。문지기는 매일 오는 수레를 바로 통과시킨다.
+`,
+	"arabic": `لحارس البوابة واجبان متعارضان: عليه أن يسمح للعربات بالمرور لأن المدينة التي لا تتاجر تجوع، وعليه أن ينظر في كل واحدة منها.
+العربات التي تأتي كل يوم من الطاحونة تمر فورا، أما الغريبة فيفتشها ويكتب الساعة والاسم في الكتاب عند البوابة.
+`,
+	"emoji": `Release notes 🚀: the gate 🚪 now opens on time ⏰ and the miller 🧑‍🌾 gets through ✅. Carts 🛒 that nobody knows 🤔 are looked at 👀,
+and what was decided ⚖️ is written into the book 📖 with the hour 🕰️ and the name ✍️. Thanks to everyone 👏🏽👏🏻👏🏿 who helped ❤️!
+`,
+}
+
 // benchTexts are plain ASCII (prose and code), mixed scripts, the honest corpus in ASCII and in other
 // scripts, encodings of the plain text, and keywords without end.
 func benchTexts(tb testing.TB, n int) map[string]string {
@@ -66,10 +85,14 @@ func benchTexts(tb testing.TB, n int) map[string]string {
 	for i := 0; i+76 < len(b64) && len(lines)*77 < n; i += 76 {
 		lines = append(lines, b64[i:i+76])
 	}
-	return map[string]string{
+	texts := map[string]string{
 		"plain": text, "mixed": strings.ToValidUTF8(fill(n, scripts), ""), "corpus": fill(n, corpus...), "corpus-mixed": strings.ToValidUTF8(fill(n, mixed...), ""), "base64": strings.Join(lines, "\n"), "url": url.String(),
 		"escape": strings.Repeat(`\u0069\x67\u006eore &#108;ines `, n/32), "hits": fill(n, "ignore ../ token password send bypass already curl"),
 	}
+	for name, s := range honestScripts {
+		texts[name] = strings.ToValidUTF8(fill(n, s), "")
+	}
+	return texts
 }
 
 // perByte returns the processor time of a scan in nanoseconds per byte: the best of several, since
@@ -90,7 +113,7 @@ func perByte(text string, rounds int) float64 {
 // what twice the text costs.
 func BenchmarkScan(b *testing.B) {
 	texts := benchTexts(b, benchSize)
-	for _, name := range []string{"plain", "mixed", "base64", "url", "escape", "corpus", "corpus-mixed", "hits"} {
+	for _, name := range []string{"plain", "mixed", "base64", "url", "escape", "corpus", "corpus-mixed", "cyrillic", "greek", "cjk", "arabic", "emoji", "hits"} {
 		b.Run(name, func(b *testing.B) {
 			text := texts[name]
 			for b.Loop() {

@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf8"
 )
 
 // Phrases are expressions over words, not characters: "ignore <4> (previous | prior) <2>
@@ -24,33 +23,82 @@ const (
 // A phrasebook numbers the words of the phrases compiled with it. It is filled while rules are built
 // and only read afterwards.
 type phrasebook struct {
-	words map[string]rune
-	// sizes has, for each first letter, a bit for every length of a word that
-	// starts with it: most words of a text are none of ours, and are told so
-	// without being looked up.
-	sizes [256]uint32
+	n int
+	// slots are the words by their hash, in a table with many more slots than
+	// words: most words of a text are none of ours, and meet an empty one.
+	slots [bookSize]bookSlot
 }
 
-func newPhrasebook() *phrasebook { return &phrasebook{words: make(map[string]rune)} }
+// bookSlot is one word; without a text it is free.
+type bookSlot struct {
+	text string
+	code rune
+}
+
+// bookSize is the number of slots, a power of two.
+const bookSize = 1 << 12
+
+func newPhrasebook() *phrasebook { return new(phrasebook) }
+
+// hashByte takes one more byte into the hash of a word.
+func hashByte(h uint32, c byte) uint32 { return (h ^ uint32(c)) * 0x01000193 }
+
+func hashWord(word string) uint32 {
+	h := uint32(0)
+	for i := 0; i < len(word); i++ {
+		h = hashByte(h, word[i])
+	}
+	return h
+}
 
 func (p *phrasebook) number(word string) rune {
-	r, ok := p.words[word]
-	if !ok {
-		r = firstWord + rune(len(p.words))
-		p.words[word] = r
-		p.sizes[word[0]] |= 1 << min(len(word), 31)
+	h := hashWord(word)
+	if r, ok := p.find(h, word); ok {
+		return r
 	}
-	return r
+	if p.n++; p.n > bookSize/4 {
+		panic("content: more words than a phrasebook has room for")
+	}
+	at := h % bookSize
+	for p.slots[at].text != "" {
+		at = (at + 1) % bookSize
+	}
+	p.slots[at] = bookSlot{word, firstWord + rune(p.n-1)}
+	return p.slots[at].code
 }
 
-// find looks a word up.
-func (p *phrasebook) find(word []byte) (rune, bool) {
-	if p.sizes[word[0]]>>min(len(word), 31)&1 == 0 {
-		return 0, false
+// find looks a word up by its hash, in any case.
+func (p *phrasebook) find(h uint32, word string) (rune, bool) {
+	for at := h % bookSize; ; at = (at + 1) % bookSize {
+		slot := &p.slots[at]
+		if slot.text == "" {
+			return 0, false
+		}
+		if len(slot.text) == len(word) && sameWord(slot.text, word) {
+			return slot.code, true
+		}
 	}
-	r, ok := p.words[string(word)]
-	return r, ok
 }
+
+// sameWord compares a word of the book with one of a text, of the same length.
+func sameWord(own, word string) bool {
+	for i := 0; i < len(own) && i < len(word); i++ {
+		if own[i] != wordByte[word[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// wordByte is what a byte is in a word: letters small, digits, 0 for all else.
+var wordByte = func() (t [256]byte) {
+	for c := range t {
+		if alnum(byte(c)) {
+			t[c] = lowerByte(byte(c))
+		}
+	}
+	return t
+}()
 
 // phrase compiles an expression over words: words in small letters, "|", "( )" and "?" as in regular
 // expressions, "<3>" for up to three words of any kind, "#" for a number. It must match from the
@@ -220,32 +268,32 @@ type phraseText struct {
 
 // read takes up to most words from text[s:], within phraseWindow bytes.
 func (p *phraseText) read(book *phrasebook, text string, s, most int) {
-	var low [phraseWindow]byte
 	end := min(len(text), s+phraseWindow)
 	for i := s; i < end && p.n < most; {
-		if !alnum(text[i]) {
+		c := wordByte[text[i]]
+		if c == 0 {
 			i++
 			continue
 		}
-		n, digits := 0, 0
-		for i < end && alnum(text[i]) {
-			low[n] = lowerByte(text[i])
-			if low[n] <= '9' {
-				digits++
+		from, h, digits := i, uint32(0), true
+		for c != 0 {
+			h, digits = hashByte(h, c), digits && c <= '9'
+			if i++; i == end {
+				break
 			}
-			n++
-			i++
+			c = wordByte[text[i]]
 		}
-		r, ok := book.find(low[:n])
+		r, ok := book.find(h, text[from:i])
 		switch {
 		case ok:
 			p.seen.add(r)
-		case digits == n:
+		case digits:
 			r = numberWord
 		default:
 			r = otherWord
 		}
-		utf8.EncodeRune(p.codes[p.n*wordSize:], r)
+		at := p.codes[p.n*wordSize:]
+		at[0], at[1], at[2] = 0xE0|byte(r>>12), 0x80|byte(r>>6&0x3F), 0x80|byte(r&0x3F)
 		p.ends[p.n] = int32(i)
 		p.n++
 	}

@@ -59,7 +59,7 @@ func BenchmarkGroupedCommits(b *testing.B) {
 	d := &storetest.Driver{}
 	home := startDaemon(b, d)
 	d.Before(func(query string) error {
-		if query == "COMMIT" {
+		if query == "COMMIT" || query == storetest.JournalSync {
 			time.Sleep(5 * time.Millisecond)
 		}
 		return nil

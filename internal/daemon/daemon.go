@@ -82,6 +82,7 @@ type Options struct {
 // daemon is a running gate.
 type daemon struct {
 	opts      Options
+	alone     bool // the lock of the data directory is ours
 	log       *slog.Logger
 	store     *store.Store
 	keys      *keyring.Keyring
@@ -144,7 +145,7 @@ func Run(ctx context.Context, opts Options) error {
 	}
 	defer unix.Close()
 
-	d := &daemon{opts: opts, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
+	d := &daemon{opts: opts, alone: true, log: opts.Log, baseURL: "http://" + tcp.Addr().String(), changes: admin.NewChanges(), channels: approval.NewChannels()}
 	d.channels.Linger = 20 * time.Second
 	if err := d.open(ctx, tcp.Addr().String()); err != nil {
 		return err
@@ -204,7 +205,7 @@ func listenUnix(path string, mode os.FileMode) (net.Listener, error) {
 // open opens everything that is durable and wires it up.
 func (d *daemon) open(ctx context.Context, addr string) (err error) {
 	home := d.opts.Place.Home
-	so := store.Options{Dir: home, DSN: d.opts.Database, Node: d.opts.Node, Logger: d.log, Wrap: d.opts.WrapDriver}
+	so := store.Options{Dir: home, DSN: d.opts.Database, Node: d.opts.Node, Alone: d.alone, Logger: d.log, Wrap: d.opts.WrapDriver}
 	if d.keys, err = keyring.Load(d.opts.Place.Keys(), nil); err != nil {
 		return err
 	}

@@ -55,8 +55,11 @@ func (d *daemon) jobLimits() job.Limits {
 	return job.Limits{Running: set.MaxRunning, PerCLI: set.MaxRunningPerCLI, Queued: set.MaxQueued}
 }
 
-// awareness is what is known about caches.
-func (d *daemon) awareness() flight.Awareness { return flight.Awareness{} }
+// awareness is what the policy says about caches.
+func (d *daemon) awareness() flight.Awareness {
+	set := &d.book.Current().Settings.Cache
+	return flight.Awareness{TTL: set.TTL, Warn: set.Warn}
+}
 
 // vibeHook is the command line of the hook that Vibe runs on every tool call,
 // "" where there is none.
@@ -73,7 +76,11 @@ func (d *daemon) vibeHook() string {
 	if socket == "" {
 		socket = d.opts.Place.Socket()
 	}
-	return fmt.Sprintf("%s vibe --socket %s", hook, socket)
+	if strings.ContainsAny(hook+socket, " \t\n\\'\"") {
+		return "" // Vibe splits the line into words, and leaves out hooks with a backslash
+	}
+	// It waits for a person for as long as Vibe waits for it.
+	return fmt.Sprintf("%s vibe --socket %s --owner %d --deadline 3500", hook, socket, os.Getuid())
 }
 
 // dispatchTools puts the tools of dispatch beside the gate's own on the MCP

@@ -21,6 +21,9 @@ func (d *daemon) newHooks() func(context.Context, *api.HookEvent) api.HookReply 
 		Gate: d.gate, Sessions: &bindings{store: d.store, sessions: d.sessions, desk: d.desk, around: d.jobs.Around}, HostAsk: d.hostAsk, Launcher: d.opts.Launcher, Log: d.log,
 	})
 	return func(ctx context.Context, e *api.HookEvent) api.HookReply {
+		if j, found := d.jobs.Around(e.Peer.Chain); found {
+			defer d.jobs.Hold(j.ID)() // it says nothing while a person thinks
+		}
 		return api.HookReply(hooks.Handle(ctx, &hook.Request{Host: e.Host, Peer: *e.Peer, Held: e.Held, Inside: e.Inside, Event: e.Body, Wait: e.Wait, Defer: e.Defer}))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
@@ -17,6 +18,11 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
+// promptHold is how long a host that asks whether it may run a tool is held
+// for a person who can be reached. Hosts wait a minute for a tool of an MCP
+// server as a rule; one that is told "pending" asks again.
+const promptHold = 45 * time.Second
+
 // openTools makes the gate's own operations: the groups of the table, and the
 // tools that take calls to them through the gate.
 func (d *daemon) openTools() error {
@@ -28,7 +34,7 @@ func (d *daemon) openTools() error {
 		&aql.Activation{Keeper: d.keeper},
 		&aql.Memories{Library: d.library},
 		&aql.Log{Records: d.ownRecords},
-		&aql.Host{Gate: d.gate, ForgetGitHub: d.upstreams.forgetGitHub},
+		&aql.Host{Gate: d.gate, Wait: promptHold, ForgetGitHub: d.upstreams.forgetGitHub},
 	)
 	if err != nil {
 		return err
@@ -41,7 +47,7 @@ func (d *daemon) openTools() error {
 // mcp makes the MCP endpoint.
 func (d *daemon) mcp(caller func(r *http.Request, session string) (call.Principal, bool, bool, error)) http.Handler {
 	d.front = mcp.New(mcp.Options{
-		Gate: d.gate, Tools: d.tools, Upstreams: d.upstreams,
+		Gate: d.gate, Tools: d.tools, Resources: &cacheState{store: d.store, flight: d.flight, awareness: d.awareness}, Upstreams: d.upstreams,
 		Caller: func(r *http.Request, session string) (who mcp.Who, err error) {
 			who.Principal, who.Held, who.Bound, err = caller(r, session)
 			return who, err

@@ -23,8 +23,21 @@ func (d *daemon) openRestore() *restore.Store {
 			}
 			return id
 		},
-		Now: time.Now,
+		Now:    time.Now,
+		Limits: d.restoreLimits,
 	})
+}
+
+// restoreLimits are what the policy of the machine and the user says. Points
+// are the gate's, so no project has a say in them.
+func (d *daemon) restoreLimits() restore.Limits {
+	limits := restore.DefaultLimits()
+	if snap := d.book.Current(); snap != nil {
+		set := &snap.Settings
+		limits.Bytes, limits.Total = int64(set.RestorePointMiB)<<20, int64(set.RestoreTotalMiB)<<20
+		limits.Points, limits.Age = set.RestorePoints, set.RestoreAge
+	}
+	return limits
 }
 
 // restorer puts the restore points behind the gate's interface.

@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"net/http"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -73,7 +75,7 @@ func (s *state) remember(p call.Principal, st gate.Standing) {
 
 // Commit runs one transaction and returns when it is durable.
 func (s *state) Commit(ctx context.Context, fn func(gate.Tx) error) error {
-	err := admin.PublicError(s.store.Write(ctx, func(t *store.Tx) error { return fn(&tx{Tx: t, s: s}) }))
+	err := admin.PublicError(s.store.WriteLight(ctx, func(t *store.Tx) error { return fn(&tx{Tx: t, s: s}) }))
 	s.recorded(err)
 	return err
 }
@@ -187,8 +189,8 @@ func (t *tx) Taints(c *call.Call) (call.Taint, error) {
 }
 
 // Taint notes what a call that starts takes in.
-func (t *tx) Taint(c *call.Call, workspace string, taint call.Taint) error {
-	return t.s.sessions.Taint(t.Tx, c.Principal.Agent, workspace, taint, c.ID)
+func (t *tx) Taint(c *call.Call, workspace string, taint call.Taint, life time.Duration) error {
+	return t.s.sessions.Taint(t.Tx, c.Principal.Agent, workspace, taint, c.ID, life)
 }
 
 // Grants returns the principal's grants that are still good.
@@ -279,10 +281,28 @@ func (t *tx) Open(c *call.Call, requires []call.Guarantee) error {
 			return err
 		}
 	}
-	_, err = t.Exec(`INSERT INTO open_call (id, node, agent, session, path, operation, started, effect, requires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now), t.effect(c, len(requires) > 1), string(must))
-	return err
+	if t.Alone() {
+		t.Remember(slotOf(c.ID), openCall{c.ID, c.Principal, c.Operation})
+	}
+	return t.Put(openCalls, c.ID, t.Node(), c.Principal.Agent, c.Principal.Session, c.Principal.Path, c.Operation, keyring.Micros(now),
+		t.effect(c, len(requires) > 1), string(must), 0)
 }
+
+// openCalls is where calls are that have started and not ended.
+var openCalls = store.NewTable("open_call", "id", "node", "agent", "session", "path", "operation", "started", "effect", "requires", "shown")
+
+// openCall is what is remembered of one, so that its end does not have to look for its row. There are so many slots;
+// one that another call has taken since is looked for.
+type (
+	openSlot uint32
+	openCall struct {
+		id        string
+		principal call.Principal
+		operation string
+	}
+)
+
+func slotOf(id string) openSlot { return openSlot(crc32.ChecksumIEEE([]byte(id)) % (1 << 16)) }
 
 // effect is kept of calls whose start is shown; hashing all of them would be
 // for nothing.
@@ -336,6 +356,10 @@ func (e notOpen) HTTPStatus() int { return http.StatusConflict }
 
 // Close notes the outcome of an open call.
 func (t *tx) Close(id string, p call.Principal, outcome gate.Outcome) error {
+	if open, ok := t.Recall(slotOf(id)).(openCall); ok && open.id == id && open.principal == p && open.operation != call.OpPlan {
+		t.Remember(slotOf(id), nil)
+		return t.Drop(openCalls, id)
+	}
 	var operation string
 	var counted int
 	err := t.QueryRow(`DELETE FROM open_call WHERE id = $1 AND agent = $2 AND session = $3 AND path = $4 RETURNING operation, counted`,

@@ -57,6 +57,7 @@ func (t *tx) Uses(c *call.Call, workspace string) (*policy.Uses, error) {
 
 // Use counts a call that was opened.
 func (t *tx) Use(c *call.Call, workspace string, tools []string) error {
+	t.Remember(slotOf(c.ID), nil) // its end has more to do than to take its row out
 	return t.s.sessions.Use(t.Tx, c.ID, c.Principal.Agent, workspace, tools)
 }
 

@@ -27,6 +27,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
 
@@ -330,6 +331,15 @@ func (p *plan) write(ctx context.Context) error {
 	return nil
 }
 
+// confined is the sandbox around a run: it writes in its directory, keeps its
+// own home, and reaches its models.
+func (p *plan) confined() *sandbox.Spec {
+	return &sandbox.Spec{
+		Read: []string{p.launch.Dir, p.home, p.temp, filepath.Dir(p.program.path)}, Write: []string{p.launch.Dir}, Private: []string{p.home, p.temp},
+		Net: sandbox.Net{Mode: sandbox.NetHosts, Allow: provider.Hosts(p.cli, p.launch.Env)},
+	}
+}
+
 // clean removes what was of the run alone.
 func (p *plan) clean(log *slog.Logger) {
 	if err := os.RemoveAll(p.temp); err != nil {
@@ -340,34 +350,51 @@ func (p *plan) clean(log *slog.Logger) {
 // program is a CLI's program, resolved to one file.
 type program struct{ path, sum string }
 
-// programs remembers what was resolved: once, to an absolute file, with its
-// hash on record.
+// programs remembers what was resolved: each name once, to an absolute file. Its
+// hash is taken again when the file has changed, so that what is on record is
+// what runs.
 type programs struct {
 	mu    sync.Mutex
 	found map[string]program
+	seen  map[string]string // the stamp of the file that was hashed
 }
 
 func (p *programs) find(name, path string) (program, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if f, ok := p.found[name]; ok {
-		return f, nil
+	f, known := p.found[name]
+	if !known {
+		file, err := look(name, path)
+		if err != nil {
+			return program{}, err
+		}
+		f.path = file
 	}
-	file, err := look(name, path)
+	info, err := os.Stat(f.path)
 	if err != nil {
-		return program{}, err
+		return program{}, refuse("%s is not where it was", name)
 	}
-	f, err := os.Open(file)
+	h := sha256.New()
+	stamp(h, info)
+	now := hex.EncodeToString(h.Sum(nil))
+	if !known || p.seen[name] != now {
+		if f.sum, err = hashFile(f.path); err != nil {
+			return program{}, refuse("%s cannot be read", name)
+		}
+		p.found[name], p.seen[name] = f, now
+	}
+	return f, nil
+}
+
+func hashFile(path string) (string, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return program{}, refuse("%s cannot be read", name)
+		return "", err
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return program{}, err
-	}
-	p.found[name] = program{path: file, sum: hex.EncodeToString(h.Sum(nil))}
-	return p.found[name], nil
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), err
 }
 
 // look finds a program in the gate's own PATH, never in the working directory.

@@ -85,7 +85,7 @@ func New(opts Options) *Service {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Service{opts: opts, programs: programs{found: map[string]program{}}, running: map[string]*plan{}}
+	return &Service{opts: opts, programs: programs{found: map[string]program{}, seen: map[string]string{}}, running: map[string]*plan{}}
 }
 
 // Caller is who makes a request, as the door knows it.
@@ -237,6 +237,9 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	}
 	if err := p.write(ctx); err != nil {
 		return job.Job{}, err
+	}
+	if p.task.Sandbox {
+		spec.Sandbox = p.confined()
 	}
 	var hold inrun.Drive
 	if p.launch.Channel != nil {

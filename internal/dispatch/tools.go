@@ -68,7 +68,7 @@ func typed[In any](name, about, schema string, readOnly bool, fn func(*Service, 
 // fieldSchemas are the fields of a request in JSON Schema, in their order.
 var fieldSchemas = []struct{ name, schema string }{
 	{"prompt", `{"type":"string"}`},
-	{"promptParts", `{"type":"object","required":["task"],"additionalProperties":false,"properties":{"system":{"type":"string"},"tools":{"type":"string"},"context":{"type":"string"},"task":{"type":"string"}}}`},
+	{"promptParts", `{"type":"object","required":["task"]}`},
 	{"workingDir", `{"type":"string"}`},
 	{"model", `{"type":"string"}`},
 	{"approvalStrategy", `{"enum":["legacy","mcp_managed"]}`},
@@ -91,10 +91,16 @@ var fieldSchemas = []struct{ name, schema string }{
 	{"idleTimeoutMs", `{"type":"integer","minimum":30000,"maximum":3600000}`},
 	{"forceRefresh", `{"type":"boolean"}`},
 	{"worktree", `{"type":"boolean"}`},
+	{"sandbox", `{"type":"boolean"}`},
 }
 
-const requestWords = `Give prompt or promptParts. The request is scored and decided first; denied means nothing ran. ` +
-	`Omit model; use approvalPolicy strict for what matters; allowed tool calls are decided one by one. Answers carry approval{id,status,score,policy,reasons}.`
+// asyncSchema leaves the fields to the other tool of the CLI, for the sake of
+// the models' context; what is not one of them is refused all the same.
+var asyncSchema = jsontext.Value(`{"type":"object","properties":{"prompt":{"type":"string"},"promptParts":{"type":"object"},"workingDir":{"type":"string"}}}`)
+
+// requestWords are said once, with the first of the CLIs.
+const requestWords = ` Give prompt or promptParts{system,tools,context,task}. The request is scored and decided first; denied means nothing ran. ` +
+	`Omit model; use approvalPolicy strict for what matters. Tool calls inside are decided one by one. Answers carry approval{id,status,score,policy,reasons}.`
 
 func requestTools() (out []Tool) {
 	for _, cli := range call.CLIs() {
@@ -106,10 +112,14 @@ func requestTools() (out []Tool) {
 		}
 		schema := jsontext.Value(`{"type":"object","additionalProperties":false,"properties":{` + strings.Join(fields, ",") + `}}`)
 		for _, async := range []bool{false, true} {
-			t := Tool{Name: call.RequestOperation(cli), Description: "Hand a request to " + cli + ". " + requestWords + " Past 45 s the answer is a job.", InputSchema: schema}
+			t := Tool{Name: call.RequestOperation(cli), Description: "Hand a request to " + cli + "; past 45 s the answer is a job.", InputSchema: schema}
+			if cli == call.CLIs()[0] {
+				t.Description += requestWords
+			}
 			if async {
 				t.Name += "_async"
-				t.Description = "As " + cli + "_request, answered with a job at once: ask for it every 60 s (pollAfterMs)."
+				t.Description = "As " + cli + "_request and with the same fields, answered with a job at once: ask for it every 60 s (pollAfterMs)."
+				t.InputSchema = asyncSchema
 			}
 			t.run = func(s *Service, ctx context.Context, who Caller, args jsontext.Value) (any, error) {
 				return s.Do(ctx, who, cli, args, async)

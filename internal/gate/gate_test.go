@@ -123,9 +123,9 @@ func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) 
 func (t tx) Close(string, call.Principal, gate.Outcome) error {
 	return t.s.step("close")
 }
-func (t tx) Taints(*call.Call) (call.Taint, error)      { return 0, t.s.step("taints") }
-func (t tx) Taint(*call.Call, string, call.Taint) error { return t.s.step("taint") }
-func (t tx) Append(...*gate.Event) error                { return t.s.step("append") }
+func (t tx) Taints(*call.Call) (call.Taint, error)                     { return 0, t.s.step("taints") }
+func (t tx) Taint(*call.Call, string, call.Taint, time.Duration) error { return t.s.step("taint") }
+func (t tx) Append(...*gate.Event) error                               { return t.s.step("append") }
 
 var someone = call.Principal{Agent: "coder", Session: "s_1"}
 

@@ -97,7 +97,7 @@ type Tx interface {
 	// Taints reads what the principal, or anyone in the workspace, took in.
 	Taints(c *call.Call) (call.Taint, error)
 	// Taint notes what a call that starts takes in.
-	Taint(c *call.Call, workspace string, t call.Taint) error
+	Taint(c *call.Call, workspace string, t call.Taint, life time.Duration) error
 	// Close notes the outcome of a call that this principal had open.
 	Close(callID string, p call.Principal, outcome Outcome) error
 	// Append adds events to the log.

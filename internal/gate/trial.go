@@ -153,7 +153,7 @@ func (t *trial) start(tx Tx, used []grant.Grant) error {
 		return err
 	}
 	if taint := t.in.Facts.Taint &^ t.in.Taint; taint != 0 {
-		if err := tx.Taint(t.sub.Call, t.in.Facts.Workspace, taint); err != nil {
+		if err := tx.Taint(t.sub.Call, t.in.Facts.Workspace, taint, t.snap.Settings.TaintLife); err != nil {
 			return err
 		}
 	}

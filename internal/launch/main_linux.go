@@ -138,6 +138,9 @@ func (s *stage) run() {
 	if c.handledFS != 0 || c.scoped != 0 || c.handledNet != 0 {
 		s.must("landlock", s.landlock())
 	}
+	// The keys of whoever started us are not the command's. A kernel without
+	// keys has none to keep from it.
+	_, _, _ = unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
 	s.must("close descriptors", s.closeOthers())
 	if c.filter.len() != 0 {
 		s.must("seccomp", s.seccomp())

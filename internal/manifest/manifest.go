@@ -28,10 +28,13 @@ type Manifest struct {
 	// Subject names the program.
 	Subject string `json:"subject"`
 	// EnforcePolicies is the switch of the argument gate.
-	EnforcePolicies bool            `json:"enforcePolicies"`
-	Agents          []declare.Agent `json:"agents,omitzero"`
-	Tools           []Tool          `json:"tools"`
-	Servers         []Server        `json:"mcpServers,omitzero"`
+	EnforcePolicies bool `json:"enforcePolicies"`
+	// Isolation is what the agents run in, as whoever accepted the manifest
+	// states: none, container or vm.
+	Isolation string          `json:"isolation,omitzero"`
+	Agents    []declare.Agent `json:"agents,omitzero"`
+	Tools     []Tool          `json:"tools"`
+	Servers   []Server        `json:"mcpServers,omitzero"`
 	// PolicySHA256 is the policy in force, of a running gate.
 	PolicySHA256 string     `json:"policySHA256,omitzero"`
 	Signature    *Signature `json:"signature,omitzero"`
@@ -85,7 +88,7 @@ func New(subject string, set *declare.Set, servers ...Server) (*Manifest, error)
 // Gate makes the manifest of a running gate, whose files were checked one by
 // one: several of them may declare a tool, and all of it holds.
 func Gate(subject string, set *declare.Set, policy string, servers ...Server) (*Manifest, error) {
-	m := &Manifest{Version: Version, Subject: subject, EnforcePolicies: !set.Inert, Agents: slices.Clone(set.Agents), Servers: slices.Clone(servers), PolicySHA256: policy}
+	m := &Manifest{Version: Version, Subject: subject, EnforcePolicies: !set.Inert, Isolation: set.Isolation, Agents: slices.Clone(set.Agents), Servers: slices.Clone(servers), PolicySHA256: policy}
 	for _, t := range set.Tools {
 		entry := Tool{Tool: t}
 		if len(t.Schema) > 0 {

@@ -304,3 +304,27 @@ func TestSARIF(t *testing.T) {
 		}
 	}
 }
+
+// A manifest that newly says that agents run isolated lets a profile for such
+// agents take effect: that is for a person to look at. Taking it back is not.
+func TestIsolationIsReviewed(t *testing.T) {
+	t.Parallel()
+	of := func(isolation string) *manifest.Manifest {
+		m, err := manifest.New("x", &declare.Set{Isolation: isolation})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, tt := range []struct {
+		was, now string
+		widened  bool
+	}{{"", "container", true}, {"none", "vm", true}, {"container", "vm", true}, {"vm", "container", true}, {"vm", "none", false}, {"container", "", false}, {"vm", "vm", false}} {
+		if got := manifest.Widened(manifest.Verify(of(tt.was), of(tt.now))); got != tt.widened {
+			t.Errorf("from %q to %q: widened %t", tt.was, tt.now, got)
+		}
+	}
+	if _, err := manifest.New("x", &declare.Set{Isolation: "jail"}); err == nil {
+		t.Error("an isolation that is none")
+	}
+}

@@ -53,6 +53,11 @@ func Verify(baseline, current *Manifest) []Finding {
 	if baseline.EnforcePolicies && !current.EnforcePolicies {
 		c.add("enforcement.disabled", Critical, "manifest", "the argument gate is switched off")
 	}
+	// A statement that was not there before, or another one, is what a profile
+	// for isolated agents takes effect by. Only taking it back is narrower.
+	if current.Isolation != baseline.Isolation && current.Isolation != "" && current.Isolation != "none" {
+		c.add("isolation.changed", High, "manifest", "agents are said to run in %s, which was %q before", current.Isolation, baseline.Isolation)
+	}
 	if baseline.PolicySHA256 != current.PolicySHA256 {
 		c.add("policy.changed", Info, "manifest", "another policy is in force; gatehouse policy explain shows it, and what loosened it was accepted by an approver")
 	}

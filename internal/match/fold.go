@@ -27,11 +27,15 @@ func LookAlike(a, b string) bool { return a != b && Skeleton(a) == Skeleton(b) }
 
 // runeInfo is what the scanner needs to know about a rune, looked up once.
 type runeInfo struct {
-	fold   [4]byte
-	n      uint8 // bytes of fold; foldKeep means the rune stands for itself
-	mark   MarkKind
-	script script
-	word   bool // letter, mark or digit: goes on with a word
+	fold [4]byte
+	n    uint8 // bytes of fold; foldKeep means the rune stands for itself
+	mark MarkKind
+	word bool // letter, mark or digit: goes on with a word
+	// What it adds to the counts of its word: 1 for a letter of any script, for
+	// one of a script that looks like Latin, and for one of those that reads as
+	// ASCII; and the script that a letter is used in honestly, if it does not.
+	letter, foreign, folded uint8
+	script, honest          script
 }
 
 const foldKeep = 0xFF
@@ -43,18 +47,38 @@ type runePage [256]runeInfo
 var pages [(utf8.MaxRune + 1) / 256]atomic.Pointer[runePage]
 
 func infoOf(r rune) *runeInfo {
-	p := pages[r>>8].Load()
-	if p == nil {
-		p = new(runePage)
-		for i := range p {
-			p[i] = makeInfo(r&^0xFF | rune(i))
-		}
-		pages[r>>8].Store(p)
+	if p := pages[r>>8].Load(); p != nil {
+		return &p[r&0xFF]
 	}
-	return &p[r&0xFF]
+	return &makePage(r)[r&0xFF]
+}
+
+func makePage(r rune) *runePage {
+	p := new(runePage)
+	for i := range p {
+		p[i] = makeInfo(r&^0xFF | rune(i))
+	}
+	pages[r>>8].Store(p)
+	return p
 }
 
 func makeInfo(r rune) runeInfo {
+	in := look(r)
+	if in.script != 0 {
+		in.letter = 1
+	}
+	if in.script&alike&^scrLatin != 0 {
+		if in.foreign = 1; in.n != foldKeep {
+			in.folded = 1
+		} else {
+			in.honest = in.script
+		}
+	}
+	return in
+}
+
+// look is what a rune looks like.
+func look(r rune) runeInfo {
 	in := runeInfo{n: foldKeep, mark: markOf(r), script: scriptOf(r)}
 	in.word = unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl) || r == '_'
 	switch {
@@ -144,24 +168,28 @@ func (f *Folded) Load(s string) {
 	f.Text, f.Marks, f.steps = f.Text[:0], f.Marks[:0], f.steps[:0]
 	f.Text = slices.Grow(f.Text, len(s))
 	f.words.reset()
+	same := 0 // from here on s is as it was, and not copied yet
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf {
+		if s[i] < utf8.RuneSelf {
 			i = f.ascii(s, i)
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && size == 1 {
-			f.mark(MarkInvalid, i, i+1)
-			f.words.end(f, i)
-			f.Text = append(f.Text, s[i])
-			i++
-			continue
+		r, size := twoBytes(s, i)
+		if size == 0 {
+			if r, size = decode(s, i); r == utf8.RuneError && size == 1 {
+				f.mark(MarkInvalid, i, i+1)
+				f.words.end(f, i)
+				i++
+				continue
+			}
 		}
 		in := infoOf(r)
 		if in.mark != 0 {
 			f.mark(in.mark, i, i+size)
 		}
 		switch {
+		case in.word && f.words.start >= 0:
+			f.words.letter(in)
 		case in.word || in.mark.stripped():
 			f.words.add(in, s, i)
 		default:
@@ -169,22 +197,45 @@ func (f *Folded) Load(s string) {
 		}
 		i += size
 		if in.n == foldKeep {
-			f.Text = append(f.Text, s[i-size:i]...)
 			continue
 		}
-		f.Text = append(f.Text, in.fold[:in.n]...)
-		if int(in.n) != size {
-			f.steps = append(f.steps, foldStep{int32(len(f.Text)), int32(i)})
+		if same < i-size {
+			f.Text = append(f.Text, s[same:i-size]...)
 		}
+		same = i
+		if in.n == 1 {
+			f.Text = append(f.Text, in.fold[0])
+		} else {
+			f.Text = append(f.Text, in.fold[:in.n]...)
+		}
+		f.steps = append(f.steps, foldStep{int32(len(f.Text)), int32(i)})
 	}
+	f.Text = append(f.Text, s[same:]...)
 	f.words.end(f, len(s))
 	f.words.finish(f)
 }
 
-// ascii copies a run of ASCII from i on and returns where it ends. A word that began with other
+// twoBytes decodes a character of two bytes at s[i:]; size 0 means that there
+// is none. Most texts of other alphabets are made of these.
+func twoBytes(s string, i int) (r rune, size int) {
+	if c := s[i]; c-0xC2 <= 0xDF-0xC2 && i+1 < len(s) && s[i+1]&0xC0 == 0x80 {
+		return rune(c&0x1F)<<6 | rune(s[i+1]&0x3F), 2
+	}
+	return 0, 0
+}
+
+// decode is [utf8.DecodeRuneInString] of s[i:], quick for the characters of
+// three bytes that most other texts are made of.
+func decode(s string, i int) (rune, int) {
+	if c := s[i]; c >= 0xE1 && c <= 0xEF && c != 0xED && i+2 < len(s) && s[i+1]&0xC0 == 0x80 && s[i+2]&0xC0 == 0x80 {
+		return rune(c&0x0F)<<12 | rune(s[i+1]&0x3F)<<6 | rune(s[i+2]&0x3F), 3
+	}
+	return utf8.DecodeRuneInString(s[i:])
+}
+
+// ascii goes over a run of ASCII from i on and returns where it ends. A word that began with other
 // letters goes on in it; one that begins here is looked at only if other letters follow.
 func (f *Folded) ascii(s string, i int) int {
-	from := i
 	for f.words.start >= 0 && i < len(s) && s[i] < utf8.RuneSelf {
 		switch asciiKind[s[i]] {
 		case asciiLetter:
@@ -203,7 +254,6 @@ func (f *Folded) ascii(s string, i int) int {
 		}
 		i++
 	}
-	f.Text = append(f.Text, s[from:i]...)
 	return i
 }
 

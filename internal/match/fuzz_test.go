@@ -2,6 +2,7 @@ package match_test
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -167,6 +168,26 @@ func FuzzVisible(f *testing.F) {
 		fold.Load(s)
 		if fold.Source(len(fold.Text)) > len(s) {
 			t.Error("source beyond the end")
+		}
+	})
+}
+
+// FuzzFoldAgrees holds the quick way to fold a text against the plain one.
+func FuzzFoldAgrees(f *testing.F) {
+	for _, s := range []string{
+		"", "plain", "Ворота открывают на рассвете, а the gate is closed", "门卫查看每一辆车", "ig\u200bnоre", "ａｂｃ 𝐀𝐁", "\xff\xe1\x80 \xed\xa0\x80 \xe0\x80\x80 \xc0\x80",
+		"يفتح الحارس\u202eباب", "🚪🐴\U000e0041\ufe0f", "na\u0308ive ﬁ \u00a0x\x1b[8m", "a\u0430b сор Ω≈ç",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if len(s) > 1<<12 {
+			return
+		}
+		text, marks, source := match.QuickFold(s)
+		wantText, wantMarks, wantSource := match.SlowFold(s)
+		if text != wantText || !slices.Equal(marks, wantMarks) || !slices.Equal(source, wantSource) {
+			t.Errorf("%q folds to %q %v %v, plainly to %q %v %v", s, text, marks, source, wantText, wantMarks, wantSource)
 		}
 	})
 }

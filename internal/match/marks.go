@@ -173,31 +173,33 @@ func (w *wordState) reset() {
 // before it belong to the word too.
 func (w *wordState) add(in *runeInfo, s string, i int) {
 	if w.start < 0 {
-		w.start = i
-		for w.start > 0 && i-w.start < maxWord && s[w.start-1] < utf8.RuneSelf {
-			k := asciiKind[s[w.start-1]]
-			if k != asciiLetter && k != asciiWord {
-				break
-			}
-			if k == asciiLetter {
-				w.scripts |= scrLatin
-				w.letters++
-			}
-			w.start--
-		}
+		w.begin(s, i)
 	}
-	if in.script == 0 {
-		return
-	}
+	w.letter(in)
+}
+
+// letter counts a character of the current word.
+func (w *wordState) letter(in *runeInfo) {
 	w.scripts |= in.script
-	w.letters++
-	if in.script&alike&^scrLatin != 0 {
-		w.foreign++
-		if in.n != foldKeep {
-			w.folded++
-		} else {
-			w.honest |= in.script
+	w.letters += int(in.letter)
+	w.foreign += int(in.foreign)
+	w.folded += int(in.folded)
+	w.honest |= in.honest
+}
+
+// begin starts a word at s[i], or at the ASCII letters before it.
+func (w *wordState) begin(s string, i int) {
+	w.start = i
+	for w.start > 0 && i-w.start < maxWord && s[w.start-1] < utf8.RuneSelf {
+		k := asciiKind[s[w.start-1]]
+		if k != asciiLetter && k != asciiWord {
+			break
 		}
+		if k == asciiLetter {
+			w.scripts |= scrLatin
+			w.letters++
+		}
+		w.start--
 	}
 }
 

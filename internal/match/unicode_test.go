@@ -147,3 +147,16 @@ func TestVisibleInjective(t *testing.T) {
 		}
 	})
 }
+
+// TestChangedHoldsEveryFold: a character that becomes as many bytes as it had
+// has changed too; whoever looks only at what changed must see it.
+func TestChangedHoldsEveryFold(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"hĳack", "iǌect", "oﬃce", "wait…", "℡", "аbc", "ａ"} {
+		var f match.Folded
+		f.Load(s)
+		if got := f.Changed(8, 8); len(got) != 1 || string(f.Text) == s {
+			t.Errorf("%q folds to %q, changed in %v", s, f.Text, got)
+		}
+	}
+}

@@ -188,6 +188,8 @@ func (x *exchange) handle(ctx context.Context, t *target, m *wire.Message, out l
 		x.list(ctx, t, l, m, out)
 	case m.Method == "server/discover":
 		x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte { return x.pinInstructions(ctx, t, r) })
+	case strings.HasPrefix(m.Method, "tasks/"):
+		x.upstreamTask(ctx, t, l, m, out)
 	case free[m.Method]:
 		x.pass(ctx, t, l, m, out, nil)
 	default:
@@ -198,7 +200,6 @@ func (x *exchange) handle(ctx context.Context, t *target, m *wire.Message, out l
 // free are the requests that do nothing anyone has to decide about.
 var free = map[string]bool{
 	"ping": true, "logging/setLevel": true, "resources/unsubscribe": true,
-	"tasks/get": true, "tasks/result": true, "tasks/cancel": true, "tasks/list": true, "tasks/update": true,
 }
 
 // pass forwards a request and its answer; change may change the response.
@@ -344,6 +345,7 @@ func (x *exchange) admitted(ctx context.Context, t *target, l *live, m *wire.Mes
 	told := false
 	var held string
 	resp, err := x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte {
+		x.noteTask(t, r)
 		data, note := screen(r, m.Method, t.entry.Spec.Output)
 		if held = note; ans.Counted && !told {
 			told = true

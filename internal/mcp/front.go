@@ -55,7 +55,9 @@ type Who struct {
 type Options struct {
 	Gate *gate.Gate
 	// Tools are the gate's own operations.
-	Tools     *aql.Tools
+	Tools *aql.Tools
+	// Resources are what can be read of the gate's own; nil is nothing.
+	Resources Resources
 	Upstreams Upstreams
 	Caller    Caller
 	// Seal and Open keep what is handed to clients and comes back.
@@ -82,6 +84,7 @@ type Front struct {
 	running  sync.WaitGroup // what serves
 	ended    chan gate.Ended
 	tasks    map[string]*task
+	owners   owners // of upstreams' tasks
 }
 
 // sharedKey is an agent's conversation with an upstream.

@@ -118,7 +118,11 @@ func (s *server) tools(oneEndpoint bool) *sdk.Server {
 	srv := sdk.NewServer(&sdk.Implementation{Name: "gatehouse", Version: s.opts.Version}, &sdk.ServerOptions{
 		Instructions: "The gate's own operations. Call operation \"introspect\" for the list. " +
 			"A call may be denied or wait for a person; the answer says so and what you may do next.",
+		HasResources: s.opts.Resources != nil,
 	})
+	if s.opts.Resources != nil {
+		srv.AddReceivingMiddleware(ownResources(s.opts.Resources))
+	}
 	for _, t := range s.opts.Tools.List(oneEndpoint) {
 		srv.AddTool(&sdk.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: json.RawMessage(t.InputSchema),

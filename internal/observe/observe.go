@@ -95,6 +95,10 @@ func RealDir(dir string) string {
 	return filepath.Clean(dir)
 }
 
+// Root identifies a workspace as the needs of a call do: its real path, and
+// what is there.
+func Root(dir string) string { return dir + " " + identify(dir) }
+
 // view is the world as one call sees it.
 type view struct {
 	links        map[string]link

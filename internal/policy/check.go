@@ -73,6 +73,7 @@ func (f *File) check(failed map[string]bool) Problems {
 	c.limits()
 	c.watching()
 	c.dispatch()
+	c.cacheAwareness()
 	for _, name := range slices.Sorted(maps.Keys(f.Hosts)) {
 		if !slices.Contains(HostNames(), name) {
 			c.add(join("hosts", name), orList(name, HostNames()), "unknown agent host %q", name)
@@ -247,6 +248,9 @@ func (c *checker) risk() {
 	}
 }
 
+// maxLimit is more than any of the numbers needs to be.
+const maxLimit = 1 << 20
+
 func (c *checker) limits() {
 	l := c.f.Limits
 	if l == nil {
@@ -254,13 +258,18 @@ func (c *checker) limits() {
 	}
 	for key, v := range map[string]*int{
 		"pending_per_session": l.PendingPerSession, "pending_per_principal": l.PendingPerPrincipal, "asks_per_hour": l.AsksPerHour,
+		"restore_point_mib": l.RestorePointMiB, "restore_total_mib": l.RestoreTotalMiB, "restore_points": l.RestorePoints,
 	} {
 		if v != nil && *v <= 0 {
 			c.add(join("limits", key), "", "%s must be more than 0: attention is bounded, and never by nothing", key)
 		}
+		if v != nil && *v > maxLimit {
+			c.add(join("limits", key), "", "%s is more than %d, which is no limit", key, maxLimit)
+		}
 	}
 	for key, v := range map[string]*Duration{
 		"request_life": l.RequestLife, "grant_life": l.GrantLife, "session_grant_life": l.SessionGrantLife,
+		"taint_life": l.TaintLife, "restore_age": l.RestoreAge,
 	} {
 		if v != nil && *v <= 0 {
 			c.add(join("limits", key), `write it like "15m"`, "%s must be longer than nothing", key)

@@ -64,10 +64,16 @@ func defaults() Settings {
 		RequestLife:         15 * time.Minute,
 		GrantLife:           120 * time.Second,
 		SessionGrantLife:    12 * time.Hour,
+		TaintLife:           12 * time.Hour,
+		RestorePointMiB:     64,
+		RestoreTotalMiB:     1024,
+		RestorePoints:       500,
+		RestoreAge:          14 * 24 * time.Hour,
 		Strictness:          StrictnessStandard,
 		RiskTolerance:       "moderate",
 		MaxSteps:            10,
 		Dispatch:            dispatchDefaults(),
+		Cache:               CacheSettings{TTL: 5 * time.Minute},
 	}
 }
 
@@ -93,6 +99,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.statedIsolation()
 	m.scalars()
 	m.dispatch()
+	m.cacheAwareness()
 	m.hosts()
 	m.lists()
 	defs := m.definitions()

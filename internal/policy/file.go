@@ -43,6 +43,8 @@ type File struct {
 	Autonomy *Autonomy `toml:"autonomy,omitempty" json:"autonomy,omitempty" jsonschema:"How far executed agents go on their own."`
 	// Dispatch says how requests to agent CLIs are judged and run.
 	Dispatch *Dispatch `toml:"dispatch,omitempty" json:"dispatch,omitempty" jsonschema:"How requests to agent CLIs are judged and run."`
+	// CacheAwareness says what is known about providers' caches.
+	CacheAwareness *CacheAwareness `toml:"cache_awareness,omitempty" json:"cache_awareness,omitempty" jsonschema:"What is known about the caches of model providers."`
 	// Hosts holds settings per agent host, such as claude.
 	Hosts map[string]Host `toml:"hosts,omitempty" json:"hosts,omitempty" jsonschema:"Settings per agent host, such as claude."`
 	// Redact names further fields whose values are never stored.
@@ -139,6 +141,11 @@ type Limits struct {
 	RequestLife         *Duration `toml:"request_life,omitempty" json:"request_life,omitempty" jsonschema:"How long a request waits for an answer, such as 15m."`
 	GrantLife           *Duration `toml:"grant_life,omitempty" json:"grant_life,omitempty" jsonschema:"How long an approval of one call stays unused, such as 120s."`
 	SessionGrantLife    *Duration `toml:"session_grant_life,omitempty" json:"session_grant_life,omitempty" jsonschema:"How long an approval for a session lives at most, such as 12h."`
+	TaintLife           *Duration `toml:"taint_life,omitempty" json:"taint_life,omitempty" jsonschema:"How long what an agent took in counts, such as 12h."`
+	RestorePointMiB     *int      `toml:"restore_point_mib,omitempty" json:"restore_point_mib,omitempty" jsonschema:"How much one restore point keeps at most, in MiB. Of a project's file this says nothing."`
+	RestoreTotalMiB     *int      `toml:"restore_total_mib,omitempty" json:"restore_total_mib,omitempty" jsonschema:"How much all restore points take at most, in MiB. Of a project's file this says nothing."`
+	RestorePoints       *int      `toml:"restore_points,omitempty" json:"restore_points,omitempty" jsonschema:"How many restore points are kept at most. Of a project's file this says nothing."`
+	RestoreAge          *Duration `toml:"restore_age,omitempty" json:"restore_age,omitempty" jsonschema:"How long a restore point is kept, such as 336h. Of a project's file this says nothing."`
 }
 
 // Danger says what leads to the danger zone and what is verified.

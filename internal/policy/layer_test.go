@@ -16,11 +16,13 @@ func TestDefault(t *testing.T) {
 	want := policy.Settings{
 		Profile: "supervised", Isolation: "none", RiskConfirmAt: 61, Irreversible: call.ConfirmSingleUse,
 		PendingPerSession: 5, PendingPerPrincipal: 20, AsksPerHour: 60,
-		RequestLife: 15 * time.Minute, GrantLife: 2 * time.Minute, SessionGrantLife: 12 * time.Hour,
+		RequestLife: 15 * time.Minute, GrantLife: 2 * time.Minute, SessionGrantLife: 12 * time.Hour, TaintLife: 12 * time.Hour,
+		RestorePointMiB: 64, RestoreTotalMiB: 1024, RestorePoints: 500, RestoreAge: 14 * 24 * time.Hour,
 		Strictness: "standard", RiskTolerance: "moderate", MaxSteps: 10,
 		Dispatch: policy.DispatchSettings{
 			Profile: "hardened", Policy: "balanced", Over: "deny", CLIEffects: "gated", MaxRunning: 32, MaxRunningPerCLI: 16, MaxQueued: 128,
 		},
+		Cache:        policy.CacheSettings{TTL: 5 * time.Minute},
 		Capabilities: map[call.Capability]policy.CapabilityDef{},
 	}
 	s := policy.Default()

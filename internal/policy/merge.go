@@ -35,6 +35,23 @@ func (m *merger) scalars() {
 	life("limits.request_life", &set.RequestLife, func(l *Limits) *Duration { return l.RequestLife })
 	life("limits.grant_life", &set.GrantLife, func(l *Limits) *Duration { return l.GrantLife })
 	life("limits.session_grant_life", &set.SessionGrantLife, func(l *Limits) *Duration { return l.SessionGrantLife })
+	m.kept(set)
+}
+
+// kept merges how long something counts and how much is kept: there more is
+// stricter.
+func (m *merger) kept(set *Settings) {
+	long := func(key string, dst *time.Duration, field func(*Limits) *Duration) {
+		merge(m, key, dst, number(func(f *File) *time.Duration { return (*time.Duration)(ifSet(f.Limits, field)) }), moreIsStricter)
+	}
+	much := func(key string, dst *int, field func(*Limits) *int) {
+		merge(m, key, dst, number(func(f *File) *int { return ifSet(f.Limits, field) }), moreIsStricter)
+	}
+	long("limits.taint_life", &set.TaintLife, func(l *Limits) *Duration { return l.TaintLife })
+	much("limits.restore_point_mib", &set.RestorePointMiB, func(l *Limits) *int { return l.RestorePointMiB })
+	much("limits.restore_total_mib", &set.RestoreTotalMiB, func(l *Limits) *int { return l.RestoreTotalMiB })
+	much("limits.restore_points", &set.RestorePoints, func(l *Limits) *int { return l.RestorePoints })
+	long("limits.restore_age", &set.RestoreAge, func(l *Limits) *Duration { return l.RestoreAge })
 }
 
 // ifSet reads a field of a table that may not be there.
@@ -70,6 +87,7 @@ func word(get func(*File) *string) func(*File) (string, bool) {
 func offIsStricter(a, b bool) bool               { return !a && b }
 func onIsStricter(a, b bool) bool                { return a && !b }
 func fewerIsStricter[T cmp.Ordered](a, b T) bool { return a < b }
+func moreIsStricter[T cmp.Ordered](a, b T) bool  { return a > b }
 
 // laterIsStricter: the words are listed from the loosest on.
 func laterIsStricter(words []string) func(a, b string) bool {

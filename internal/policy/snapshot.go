@@ -55,6 +55,11 @@ type Settings struct {
 	RequestLife         time.Duration
 	GrantLife           time.Duration
 	SessionGrantLife    time.Duration
+	// TaintLife is how long what an agent took in counts.
+	TaintLife time.Duration
+	// The caps on restore points: how much is kept, and for how long.
+	RestorePointMiB, RestoreTotalMiB, RestorePoints int
+	RestoreAge                                      time.Duration
 	// Strictness says what leads to the danger zone and what is verified.
 	Strictness string
 	// RiskTolerance and MaxSteps bound what executions may set for
@@ -63,6 +68,8 @@ type Settings struct {
 	MaxSteps      int
 	// Dispatch is how requests to agent CLIs are judged and run.
 	Dispatch DispatchSettings
+	// Cache is what is known about providers' caches.
+	Cache CacheSettings
 	// HostAsk holds the hosts that a file says something about; for others
 	// the kind of installation decides.
 	HostAsk      map[string]bool

@@ -46,7 +46,7 @@ func newBench(t *testing.T, limits restore.Limits) *bench {
 			defer b.mu.Unlock()
 			return b.now
 		},
-		Limits: limits,
+		Limits: func() restore.Limits { return limits },
 	})
 	return b
 }

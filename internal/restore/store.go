@@ -17,7 +17,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Limits cap what is kept. A zero field takes its default.
+// Limits cap what is kept.
 type Limits struct {
 	// Bytes and Files cap one point.
 	Bytes int64
@@ -44,8 +44,9 @@ type Options struct {
 	// NewID returns a new unique id for a point.
 	NewID func() string
 	// Now is the clock.
-	Now    func() time.Time
-	Limits Limits
+	Now func() time.Time
+	// Limits says what the limits are at the moment; nil takes the defaults.
+	Limits func() Limits
 }
 
 // Store keeps restore points. It is safe for concurrent use.
@@ -58,8 +59,8 @@ type Store struct {
 
 // Open opens a store; its directory is made when it is needed.
 func Open(opts Options) *Store {
-	if opts.Limits == (Limits{}) {
-		opts.Limits = DefaultLimits()
+	if opts.Limits == nil {
+		opts.Limits = DefaultLimits
 	}
 	return &Store{opts: opts, batches: make(map[string]*Point)}
 }
@@ -97,7 +98,7 @@ const blindNote = "what it changes cannot be told from its words"
 
 // Preview says what of a subject's changes would not be kept, and why.
 func (s *Store) Preview(sub Subject) (notKept []string) {
-	c := &collector{limits: s.opts.Limits}
+	c := &collector{limits: s.opts.Limits()}
 	for _, p := range sub.Paths {
 		if why, _ := c.add(p); why != "" { // without keeping nothing of ours fails
 			notKept = append(notKept, why)
@@ -119,7 +120,7 @@ func (s *Store) Keep(sub Subject) (point string, notKept []string, err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	c := &collector{limits: s.opts.Limits, keep: s.save, bytes: p.Bytes, entries: slices.Clone(p.Entries)}
+	c := &collector{limits: s.opts.Limits(), keep: s.save, bytes: p.Bytes, entries: slices.Clone(p.Entries)}
 	var roots []string
 	for _, path := range sub.Paths {
 		if p.covers(path) || slices.Contains(roots, path) {
@@ -170,7 +171,7 @@ func (s *Store) batch(sub *Subject) (*Point, error) {
 	if p := s.batches[sub.Session]; p != nil && sub.Session != "" && now.Before(p.Ended) {
 		return p, nil
 	}
-	p := &Point{ID: s.opts.NewID(), Agent: sub.Agent, Session: sub.Session, By: sub.By, Made: now, Ended: now.Add(s.opts.Limits.Batch)}
+	p := &Point{ID: s.opts.NewID(), Agent: sub.Agent, Session: sub.Session, By: sub.By, Made: now, Ended: now.Add(s.opts.Limits().Batch)}
 	if p.ID == "" {
 		return nil, &ownError{errors.New("no id")}
 	}
@@ -220,11 +221,11 @@ func (s *Store) save(f *os.File) (hash string, size int64, err error) {
 	defer tmp.Close()
 	h := sha256.New()
 	// A file that grows while it is copied does not go on for ever.
-	size, err = io.Copy(io.MultiWriter(&ownWriter{tmp}, h), io.LimitReader(f, s.opts.Limits.Bytes+1))
+	size, err = io.Copy(io.MultiWriter(&ownWriter{tmp}, h), io.LimitReader(f, s.opts.Limits().Bytes+1))
 	if err != nil {
 		return "", 0, err
 	}
-	if size > s.opts.Limits.Bytes {
+	if size > s.opts.Limits().Bytes {
 		return "", 0, errLimit
 	}
 	hash = hex.EncodeToString(h.Sum(nil))
@@ -347,13 +348,13 @@ func (s *Store) prune(newest string) error {
 	if err != nil {
 		return &ownError{err}
 	}
-	oldest := s.opts.Now().Add(-s.opts.Limits.Age)
+	oldest := s.opts.Now().Add(-s.opts.Limits().Age)
 	var total int64
 	var gone bool
 	needed := make(map[string]bool)
 	for i, p := range list {
 		total += p.Bytes
-		if p.ID != newest && (total > s.opts.Limits.Total || i >= s.opts.Limits.Points || p.Made.Before(oldest)) {
+		if p.ID != newest && (total > s.opts.Limits().Total || i >= s.opts.Limits().Points || p.Made.Before(oldest)) {
 			total -= p.Bytes
 			gone = true
 			if err := os.Remove(filepath.Join(s.opts.Dir, "points", p.ID+".json")); err != nil {

@@ -109,13 +109,25 @@ func readVersion(tx *store.Tx) (now standingSeen, err error) {
 	if shared, ok := tx.Shared(versionKey{}).(standingSeen); ok {
 		return shared, nil
 	}
+	// The row is as it was read if nothing at all was committed since.
+	stamp := tx.Stamp()
+	if seen, ok := tx.Recall(versionKey{}).(stamped); ok && seen.stamp.Same(stamp) {
+		return seen.now, nil
+	}
 	// A statement of its own: the next one must see what was committed while
 	// this one waited for the lock.
-	err = tx.QueryRow(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
+	err = tx.Settled(`SELECT version, mac FROM switches WHERE one = 1`+tx.ForShare()).Scan(&now.version, &now.mac)
 	if err == nil {
 		tx.Share(versionKey{}, now)
+		tx.Remember(versionKey{}, stamped{stamp, now})
 	}
 	return now, err
+}
+
+// stamped is a row of switches and the state of the database in which it was read.
+type stamped struct {
+	stamp store.Stamp
+	now   standingSeen
 }
 
 func (g *Registry) recall(key standingKey, now *standingSeen) (Standing, bool) {

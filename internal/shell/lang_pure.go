@@ -3,8 +3,6 @@ package shell
 import (
 	"slices"
 	"strings"
-
-	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
 // A piece of inline code is proved to do nothing but read and compute by its
@@ -138,8 +136,8 @@ func isPython(name string) bool {
 // not to look in the working directory, or there is nothing that it would take
 // for one of its own.
 //
-// Without a world the words alone are judged: python's modules are what their
-// names say, as programs are.
+// Where neither a world nor a directory is given the words alone are judged:
+// Python's modules are what their names say, as programs are.
 func (a *analyzer) pythonModules(others ...string) bool {
 	if a.isolated {
 		return true
@@ -148,7 +146,7 @@ func (a *analyzer) pythonModules(others ...string) bool {
 		return false
 	}
 	if a.world == nil {
-		return inside(a.st.cwd.rel) && (a.st.cwd.abs == "" || a.scope(a.st.cwd.abs, knowledge.Tags{}) == ScopeWorkspace)
+		return inside(a.st.cwd.rel) && a.st.cwd.abs == ""
 	}
 	if a.st.cwd.abs == "" {
 		return false

@@ -7,6 +7,9 @@
 // function in a savepoint of one transaction, commits once, and only then answers. Nil means durable: there is one
 // sync per group and no answer before it. A function that fails takes back its own writes and nobody else's.
 //
+// A group that only adds rows nobody reads at once ([Store.WriteLight], [Tx.Put]) is made durable in a journal instead,
+// where this process has a SQLite file to itself; its rows are in the database before anybody reads (journal.go).
+//
 // What it never does: answer before the commit, hold a caller for ever (a full queue refuses with [ErrBusy]), retry a
 // commit whose fate is unknown, or run a migration backwards. It knows no table but its own and nothing about calls,
 // grants or approvals.

@@ -47,7 +47,9 @@ func child(role, dir string) error {
 			return err
 		}
 	case "write until killed":
-		return writeUntilKilled(dir)
+		return writeUntilKilled(dir, false)
+	case "write lightly until killed":
+		return writeUntilKilled(dir, true)
 	default:
 		return fmt.Errorf("no such role: %s", role)
 	}
@@ -103,8 +105,8 @@ func fillDisk(dir string) error {
 }
 
 // writeUntilKilled acknowledges each number on its standard output once the store says it is durable.
-func writeUntilKilled(dir string) error {
-	s, err := store.Open(context.Background(), store.Options{Dir: dir})
+func writeUntilKilled(dir string, light bool) error {
+	s, err := store.Open(context.Background(), store.Options{Dir: dir, Alone: light})
 	if err != nil {
 		return err
 	}
@@ -117,16 +119,27 @@ func writeUntilKilled(dir string) error {
 	}
 	for {
 		next++
-		err := s.Write(context.Background(), func(tx *store.Tx) error {
-			_, err := tx.Exec(`INSERT INTO kept (n, body) VALUES ($1, $2)`, next, make([]byte, 3000))
-			return err
-		})
+		var err error
+		switch {
+		case light && next%50 == 0: // and now and then all that waits goes into the database
+			err = s.Read(context.Background(), func(*store.Tx) error { return nil })
+			fallthrough
+		case light:
+			err = errors.Join(err, s.WriteLight(context.Background(), func(tx *store.Tx) error { return tx.Put(keptTable, next, make([]byte, 3000)) }))
+		default:
+			err = s.Write(context.Background(), func(tx *store.Tx) error {
+				_, err := tx.Exec(`INSERT INTO kept (n, body) VALUES ($1, $2)`, next, make([]byte, 3000))
+				return err
+			})
+		}
 		if err != nil {
 			return err
 		}
 		fmt.Println(next)
 	}
 }
+
+var keptTable = store.NewTable("kept", "n", "body")
 
 // start starts the test binary as another process and returns its output, after the line that it waits for, if any.
 func start(t *testing.T, role, dir string) (out *bufio.Scanner, cmd *exec.Cmd) {

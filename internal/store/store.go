@@ -25,6 +25,9 @@ type Options struct {
 	// Logger gets what nobody is there to be told; nil discards it.
 	Logger *slog.Logger
 
+	// Alone says that no other process writes to the SQLite file: the caller holds the [Lock] of its directory.
+	Alone bool
+
 	// Queue is how many writes may wait, Group how many share one commit, Readers how many reads run side by side.
 	Queue, Group, Readers int
 	// LockWait is how long a statement waits for another's lock before it fails with ErrLocked.
@@ -107,6 +110,9 @@ func (s *Store) connect(ctx context.Context) error {
 		write, read = s.opts.Wrap(write), s.opts.Wrap(read)
 	}
 	s.writeDB, s.readDB = sql.OpenDB(write), sql.OpenDB(read)
+	if err := s.replay(ctx); err != nil {
+		return err
+	}
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
@@ -114,6 +120,9 @@ func (s *Store) connect(ctx context.Context) error {
 		return err
 	}
 	s.writer = newWriter(s)
+	if err := s.openJournal(ctx, write); err != nil {
+		return err
+	}
 	s.readers = newReaders(s.readDB, s.dialect, s.opts.Readers)
 	return nil
 }
@@ -127,12 +136,14 @@ func (s *Store) Close() error {
 	}
 	s.closed = true
 	close(s.writer.queue)
+	close(s.writer.wake)
 	s.mu.Unlock()
 
 	s.stop()
 	s.joined.Wait()
 	s.hub.close()
-	return errors.Join(s.writer.close(), s.readers.close(), s.closeDBs())
+	s.writer.turn.Lock() // it is not given back
+	return errors.Join(s.writer.close(), s.readers.close(), s.closeDBs(), s.writer.index.close())
 }
 
 func (s *Store) closeDBs() error {
@@ -163,6 +174,7 @@ func (s *Store) Read(ctx context.Context, fn func(*Tx) error) error {
 	if closed {
 		return ErrClosed
 	}
+	s.settle(ctx)
 	se, err := s.readers.begin(ctx)
 	if err != nil {
 		return fmt.Errorf("read: %w", fault(err))

@@ -25,8 +25,9 @@ type Tx struct {
 	session *session
 	group   *group // nil for a read
 
-	err      error // of the first statement that failed
-	wrote    bool  // whether a statement may have changed something
+	changes  []change // for the journal
+	err      error    // of the first statement that failed
+	wrote    bool     // whether a statement may have changed something
 	over     bool
 	rows     *Rows
 	notices  []Notice
@@ -39,6 +40,9 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 
 // Dialect says which database this is.
 func (tx *Tx) Dialect() Dialect { return tx.store.Dialect() }
+
+// Alone says that no other process writes to the database: what was remembered of it is what is there.
+func (tx *Tx) Alone() bool { return tx.store.opts.Alone && tx.Dialect() == SQLite }
 
 // Node is the name of this process among those that share the database.
 func (tx *Tx) Node() string { return tx.store.Node() }
@@ -71,6 +75,9 @@ func (tx *Tx) Exec(query string, args ...any) (int64, error) {
 	if err := tx.ready(); err != nil {
 		return 0, err
 	}
+	if err := tx.heavy(); err != nil {
+		return 0, err
+	}
 	tx.wrote = true
 	res, err := tx.session.exec(tx.ctx, query, args...)
 	if err != nil {
@@ -86,7 +93,14 @@ func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 	if err := tx.ready(); err != nil {
 		return nil, err
 	}
+	if err := tx.heavy(); err != nil {
+		return nil, err
+	}
 	tx.wrote = tx.wrote || !strings.HasPrefix(strings.TrimLeft(query, " \t\n"), "SELECT") // INSERT … RETURNING
+	return tx.query(query, args...)
+}
+
+func (tx *Tx) query(query string, args ...any) (*Rows, error) {
 	rows, err := tx.session.query(tx.ctx, query, args...)
 	if err != nil {
 		return nil, tx.fail(err)
@@ -99,6 +113,54 @@ func (tx *Tx) Query(query string, args ...any) (*Rows, error) {
 func (tx *Tx) QueryRow(query string, args ...any) *Row {
 	rows, err := tx.Query(query, args...)
 	return &Row{rows: rows, err: err}
+}
+
+// heavy says whether the function needs a transaction that is not there, see [Store.WriteLight].
+func (tx *Tx) heavy() error {
+	if tx.group == nil || !tx.group.light {
+		return nil
+	}
+	return tx.fail(errHeavy)
+}
+
+// Settled is QueryRow for a table into which nothing is [Tx.Put]: it sees what was committed. Nothing changes that
+// before this function's own writes are durable.
+func (tx *Tx) Settled(query string, args ...any) *Row {
+	if err := tx.ready(); err != nil {
+		return &Row{err: err}
+	}
+	rows, err := tx.query(query, args...)
+	return &Row{rows: rows, err: err}
+}
+
+// Put adds a row, of integers, texts, bytes and nil. It is as durable as everything else when the write is, and
+// whoever reads it finds it; but it must be one that the table takes, since it may go there only then.
+func (tx *Tx) Put(t *Table, row ...any) error {
+	if err := tx.ready(); err != nil {
+		return err
+	}
+	if len(row) != t.width {
+		return tx.fail(fmt.Errorf("store: %d values for %d columns of %s", len(row), t.width, t.name))
+	}
+	if tx.group != nil && tx.group.light {
+		tx.changes = append(tx.changes, change{table: t, row: row})
+		return nil
+	}
+	_, err := tx.Exec(t.one, row...)
+	return err
+}
+
+// Drop takes out the row with a key, which must be there.
+func (tx *Tx) Drop(t *Table, key any) error {
+	if err := tx.ready(); err != nil {
+		return err
+	}
+	if tx.group != nil && tx.group.light {
+		tx.changes = append(tx.changes, change{table: t, row: []any{key}, drop: true})
+		return nil
+	}
+	_, err := tx.Exec(t.drop, key)
+	return err
 }
 
 // ready says whether another statement may run.
@@ -151,7 +213,7 @@ func (tx *Tx) call(fn func(*Tx) error) (err error) {
 
 // Remember keeps a value in memory with the fate of this write: later functions recall it if the write is committed,
 // and nobody does if it is not. It saves reading back what only this process writes. All that is remembered is
-// forgotten when a statement fails, so a value must be one that can be read again.
+// forgotten when a statement fails, so a value must be one that can be read again. To remember nil is to forget.
 func (tx *Tx) Remember(key, value any) {
 	if tx.remember == nil {
 		tx.remember = make(map[any]any)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"sync/atomic"
 )
 
@@ -24,7 +25,20 @@ var errSpoilt = errors.New("store: a function of the group failed")
 // which the last counts, so it must set what it returns through captured variables and not add to it. fn must not
 // call Write itself: it would wait for its own end.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
-	j := &job{fn: fn, answer: make(chan error, 1)}
+	return s.write(ctx, &job{fn: fn, answer: make(chan error, 1)})
+}
+
+// WriteLight is Write for a function that as a rule reads only what is [Tx.Settled], and writes only rows that can wait
+// ([Tx.Put], [Tx.Drop]). Then no transaction of the database is needed to make them durable. A function that does more
+// is run again in one.
+func (s *Store) WriteLight(ctx context.Context, fn func(*Tx) error) error {
+	return s.write(ctx, &job{fn: fn, light: true, answer: make(chan error, 1)})
+}
+
+func (s *Store) write(ctx context.Context, j *job) error {
+	if s.writer.alone(s, ctx, j) {
+		return <-j.answer
+	}
 	if err := s.enqueue(ctx, j); err != nil {
 		return err
 	}
@@ -39,20 +53,32 @@ func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
 	}
 }
 
-func (s *Store) enqueue(ctx context.Context, j *job) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// refuses says why nothing is written any more.
+func (s *Store) refuses() error {
 	switch {
 	case s.closed:
 		return ErrClosed
 	case s.replaced.Load():
 		return ErrInUse
 	}
+	return nil
+}
+
+func (s *Store) enqueue(ctx context.Context, j *job) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if err := s.refuses(); err != nil {
+		return err
+	}
 	select {
 	case s.writer.queue <- j:
+		select {
+		case s.writer.wake <- struct{}{}:
+		default: // it will look anyway
+		}
 		return nil
 	default:
 		return ErrBusy
@@ -70,6 +96,7 @@ const (
 type job struct {
 	state  atomic.Int32
 	fn     func(*Tx) error
+	light  bool       // see WriteLight
 	err    error      // of fn in the current attempt
 	answer chan error // buffered, so that the writer never waits for a caller
 	told   bool
@@ -80,55 +107,90 @@ func (j *job) tell(err error) {
 	j.answer <- err
 }
 
-// writer is the only goroutine that writes.
+// writer is the only one that writes: whoever has its turn.
 type writer struct {
-	store   *Store
-	queue   chan *job
+	store *Store
+	queue chan *job
+	wake  chan struct{} // says that something is in the queue
+
+	turn    sync.Mutex
 	session *session    // nil until needed, and after a failure
 	memory  map[any]any // what committed functions remembered
+	index   index
+	journal *journal // nil where there is none, and after a failure
+	seq     int64    // of the last entry of the journal
+	settled int64    // of the last one that is in the database
+	waiting []entry  // those in between
+	rows    atomic.Int64
 }
 
 func newWriter(s *Store) *writer {
-	return &writer{store: s, queue: make(chan *job, s.opts.Queue), memory: make(map[any]any)}
+	return &writer{store: s, queue: make(chan *job, s.opts.Queue), wake: make(chan struct{}, 1), memory: make(map[any]any)}
+}
+
+// alone serves a job at once if nobody else writes or waits: handing it to another goroutine and back would take as
+// long as the write itself.
+func (w *writer) alone(s *Store, ctx context.Context, j *job) bool {
+	if len(w.queue) > 0 || ctx.Err() != nil || !w.turn.TryLock() {
+		return false
+	}
+	defer w.turn.Unlock()
+	s.mu.RLock()
+	err := s.refuses()
+	s.mu.RUnlock()
+	if err != nil {
+		return false // the queue says so
+	}
+	j.state.Store(taken)
+	jobs := []*job{j}
+	defer w.answerRest(jobs)
+	w.serve(jobs)
+	return true
 }
 
 // loop serves the queue until it is closed and empty.
 func (w *writer) loop() {
-	for first := range w.queue {
-		jobs := w.collect(first)
-		if len(jobs) == 0 {
-			continue
+	for open := true; open; {
+		_, open = <-w.wake
+		for w.next() {
 		}
-		done := make(chan struct{})
-		go func() { // its own goroutine, so that runtime.Goexit in a function does not end the writer
-			defer close(done)
-			defer w.answerRest(jobs)
-			w.serve(jobs)
-		}()
-		<-done
 	}
 }
 
+// next serves a group, if anybody waits.
+func (w *writer) next() bool {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	jobs := w.collect()
+	if len(jobs) == 0 {
+		return false
+	}
+	done := make(chan struct{})
+	go func() { // its own goroutine, so that runtime.Goexit in a function does not end the writer
+		defer close(done)
+		defer w.answerRest(jobs)
+		w.serve(jobs)
+	}()
+	<-done
+	return true
+}
+
 // collect takes everything that waits, up to the size of a group.
-func (w *writer) collect(first *job) []*job {
-	var jobs []*job
-	for j := first; ; {
-		if j.state.CompareAndSwap(queued, taken) {
-			jobs = append(jobs, j)
-		}
-		if len(jobs) >= w.store.opts.Group {
-			return jobs
-		}
+func (w *writer) collect() (jobs []*job) {
+	for len(jobs) < w.store.opts.Group {
 		select {
-		case next, open := <-w.queue:
+		case j, open := <-w.queue:
 			if !open {
 				return jobs
 			}
-			j = next
+			if j.state.CompareAndSwap(queued, taken) {
+				jobs = append(jobs, j)
+			}
 		default:
 			return jobs
 		}
 	}
+	return jobs
 }
 
 // serve commits the jobs and answers each of them. Savepoints cost as much as a small write, and few functions fail
@@ -137,6 +199,9 @@ func (w *writer) collect(first *job) []*job {
 func (w *writer) serve(jobs []*job) {
 	if w.store.opts.Twice {
 		w.rehearse(jobs)
+	}
+	if jobs = w.light(jobs); len(jobs) == 0 {
+		return
 	}
 	err := w.attempt(jobs, false)
 	if errors.Is(err, errSpoilt) {
@@ -183,6 +248,9 @@ func (w *writer) attempt(jobs []*job, savepoints bool) error {
 			w.abandon()
 		}
 	}()
+	if err := g.settle(); err != nil {
+		return fmt.Errorf("%w: %w", ErrCommit, err)
+	}
 	for _, j := range jobs {
 		if err := g.run(j); err != nil {
 			return fmt.Errorf("%w: %w", ErrCommit, err)
@@ -195,9 +263,22 @@ func (w *writer) attempt(jobs []*job, savepoints bool) error {
 		return err
 	}
 	committed = true
-	maps.Copy(w.memory, g.memory)
-	w.store.hub.deliver(g.notices)
+	w.emptied()
+	g.done()
 	return nil
+}
+
+// done is what follows a commit.
+func (g *group) done() {
+	w := g.writer
+	for key, value := range g.memory {
+		if value == nil {
+			delete(w.memory, key)
+		} else {
+			w.memory[key] = value
+		}
+	}
+	w.store.hub.deliver(g.notices)
 }
 
 // rehearse runs the jobs for nothing.
@@ -248,22 +329,26 @@ func (w *writer) abandon() {
 }
 
 func (w *writer) discard() {
+	w.index.lost = true
 	w.session.discard()
 	w.session = nil
 }
 
 func (w *writer) close() error {
+	err := w.closeJournal()
 	if w.session == nil {
-		return nil
+		return err
 	}
-	return w.session.close()
+	return errors.Join(err, w.session.close())
 }
 
 // group is one transaction shared by several functions.
 type group struct {
 	writer     *writer
 	ctx        context.Context
-	alone      bool // one function only, whose failure takes back the whole transaction
+	light      bool     // for the journal: no transaction is open
+	changes    []change // that go there
+	alone      bool     // one function only, whose failure takes back the whole transaction
 	savepoints bool
 	started    bool
 	kept       int // functions whose writes are in the transaction
@@ -288,6 +373,7 @@ func (g *group) run(j *job) error {
 	tx := &Tx{store: w.store, ctx: g.ctx, session: w.session, group: g}
 	if j.err = tx.call(j.fn); j.err == nil {
 		g.kept++
+		g.changes = append(g.changes, tx.changes...)
 		g.notices = append(g.notices, tx.notices...)
 		maps.Copy(g.memory, tx.remember)
 		return nil
@@ -298,6 +384,10 @@ func (g *group) run(j *job) error {
 // takeBack undoes what a function did before it failed.
 func (g *group) takeBack(tx *Tx) error {
 	switch {
+	case g.light && tx.err != nil:
+		return errHeavy // whatever it is, a transaction will say it better
+	case g.light:
+		return nil
 	case errors.Is(tx.err, ErrConflict):
 		return tx.err
 	case tx.err == nil && !tx.wrote, g.alone:
@@ -327,7 +417,7 @@ func (g *group) recall(key any) any {
 func (g *group) commit() error {
 	s := g.writer.store
 	tx := &Tx{store: s, ctx: g.ctx, session: g.writer.session, group: g}
-	if err := s.clock.save(tx); err != nil {
+	if err := errors.Join(s.clock.save(tx), g.writer.note(tx)); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, err)
 	}
 	g.notices = unique(g.notices)

@@ -150,7 +150,7 @@ func (s *Set) encode() ([]byte, error) {
 
 // judge marks what needs a person's word for itself and what nobody can give.
 func judge(c *Change) {
-	c.Protected = sandbox.ProtectedName(c.Path)
+	c.Protected = sandbox.ProtectedName(c.Path) || c.Type == "link" && sandbox.ProtectedLink(c.Path)
 	switch {
 	case c.Refused != "":
 	case !utf8.ValidString(c.Path) || strings.ContainsFunc(c.Path, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }):

@@ -141,7 +141,14 @@ func TestAttack36ProtectedNeedsItsName(t *testing.T) {
 	p := newPlace(t)
 	p.write(t, "layer/upper/sub/.git/hooks/pre-commit", "evil\n")
 	p.write(t, "layer/upper/.mcp.json", "{}\n")
+	// The names below it come with a link, wherever the files are.
+	if err := os.Symlink("sub", p.layer+"/upper/.vscode"); err != nil {
+		t.Fatal(err)
+	}
 	s := p.seal(t)
+	if _, err := s.Accept(changes.Acceptance{Hash: s.Hash, Paths: []string{".vscode"}}); err == nil {
+		t.Error("a link in place of a directory with protected names was accepted without its name")
+	}
 	if _, err := s.Accept(changes.Acceptance{Hash: s.Hash, Paths: []string{".mcp.json"}}); err == nil {
 		t.Error("accepted without its name")
 	}

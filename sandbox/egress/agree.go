@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -157,18 +158,27 @@ func (r *reader) u16() int { return int(r.u8())<<8 | int(r.u8()) }
 
 var httpMethods = []string{"GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "TRACE ", "CONNECT "}
 
-// looksHTTP reports whether a tunnel's first bytes are a plain request.
+// maxLine is how much of a first line is waited for.
+const maxLine = 8 << 10
+
+// looksHTTP reports whether a tunnel begins with a plain request: by its whole
+// first line, because servers take any method, skip empty lines before it and
+// do not mind how it is split. What has a control character in it is no line of
+// text. A line without an end is taken for a request, which it then fails to be.
 func looksHTTP(br *bufio.Reader) bool {
-	b, err := br.Peek(4)
-	if err != nil {
-		return false
-	}
-	for _, m := range httpMethods {
-		if n := min(len(b), len(m)); string(b[:n]) == m[:n] {
-			return true
+	for n := 1; n < maxLine; n = br.Buffered() + 1 {
+		_, err := br.Peek(n)
+		b, _ := br.Peek(br.Buffered())
+		line, _, whole := bytes.Cut(bytes.TrimLeft(b, "\r\n"), []byte("\n"))
+		line = bytes.TrimRight(line, "\r")
+		if bytes.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			return false
+		}
+		if whole || err != nil {
+			return bytes.Contains(line, []byte(" HTTP/")) || slices.ContainsFunc(httpMethods, func(m string) bool { return bytes.HasPrefix(line, []byte(m)) })
 		}
 	}
-	return false
+	return true
 }
 
 // peekHost returns the Host header of the request that is about to be read,

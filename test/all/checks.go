@@ -78,6 +78,22 @@ func build(ctx context.Context, w *work) outcome {
 	return o
 }
 
+// others are the systems besides this one that the code must build on.
+var others = []string{"darwin", "windows"}
+
+// cross compiles all packages for other systems. What they do there is not
+// tested.
+func cross(ctx context.Context, w *work) outcome {
+	for _, system := range others {
+		env := []string{"CGO_ENABLED=0", "GOOS=" + system}
+		if o := check(ctx, command{dir: w.root, env: env, args: []string{"go", "build", "./..."}}); o.failed {
+			o.note = "for " + system
+			return o
+		}
+	}
+	return outcome{note: "builds on " + strings.Join(others, ", ")}
+}
+
 func staticcheck(ctx context.Context, w *work) outcome {
 	return check(ctx, command{dir: w.root, args: []string{w.toolNamed("staticcheck"), "./..."}})
 }

@@ -71,6 +71,9 @@ func allSteps(w *work) []step {
 			},
 		},
 		{
+			name: "cross", about: "every package builds for the other systems", after: []string{"build"}, builds: true, background: true, run: cross,
+		},
+		{
 			name: "staticcheck", about: "static analysis", needs: []string{"staticcheck"},
 			after: []string{"build"}, builds: true, background: true, run: staticcheck,
 		},

@@ -1,6 +1,9 @@
 package dispatch_test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,14 +15,59 @@ import (
 // with an earlier one's session, and a job that nobody waits for.
 func TestDispatch(t *testing.T) {
 	each(t, func(t *testing.T, name string) {
-		h := newHouse(t, name)
-		write(t, h.dir+"/a.txt", "what a.txt holds\n")
-		first := h.request(t)
-		h.denied(t)
-		h.approved(t)
-		h.resumed(t, first)
-		h.async(t)
+		newHouse(t, name, cli(t, name).Program).all(t)
 	})
+}
+
+// TestDispatchVibe does the same with the program that stands in for Mistral
+// Vibe.
+func TestDispatchVibe(t *testing.T) {
+	t.Parallel()
+	newHouse(t, "mistral", vibeStandIn(t)).all(t)
+}
+
+// TestVibeHookFails: a hook that cannot reach the gate denies, because it is
+// strict.
+func TestVibeHookFails(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "mistral", vibeStandIn(t))
+	h.model.Play(canary.Step{Command: "touch made.txt"})
+	h.ask("Say hello") // so that its home is there
+	hooks, err := filepath.Glob(filepath.Join(h.Home, "dispatch", "homes", "mistral", "*", ".vibe", "hooks.toml"))
+	if err != nil || len(hooks) != 1 {
+		t.Fatalf("%v %v", hooks, err)
+	}
+	h.Stop()
+	cmd := exec.Command(filepath.Join(h.bin, "vibe"), "-p", "--output", "streaming", "--agent", "auto-approve", "--workdir", h.dir)
+	cmd.Env = append(os.Environ(), "VIBE_HOME="+filepath.Dir(hooks[0]), "SCRIPTED_KEY=scripted")
+	cmd.Stdin = strings.NewReader("Make it")
+	h.model.Play(canary.Step{Command: "touch made.txt"})
+	out, err := cmd.CombinedOutput()
+	t.Logf("%v\n%s", err, out)
+	if h.exists("made.txt") || !said(h.model.Results(), "was denied") {
+		t.Errorf("the model was told %q", h.model.Results())
+	}
+}
+
+// vibeStandIn builds the stand-in for Vibe.
+func vibeStandIn(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "vibe")
+	if out, err := exec.Command("go", "build", "-o", program, "./vibe").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// all takes the CLI through everything.
+func (h *house) all(t *testing.T) {
+	write(t, h.dir+"/a.txt", "what a.txt holds\n")
+	first := h.request(t)
+	h.denied(t)
+	h.approved(t)
+	h.resumed(t, first)
+	h.async(t)
+	h.hostile(t)
 }
 
 // request: what the policy allows runs, and request, call and outcome are on
@@ -35,7 +83,7 @@ func (h *house) request(t *testing.T) answer {
 	}
 	found := false
 	for _, r := range h.records("call") {
-		found = found || r.Surface == "inrun:"+h.name && r.Operation == "shell" && r.Outcome == "allowed"
+		found = found || (r.Surface == "inrun:"+h.name || r.Surface == "hook:vibe") && r.Operation == "shell" && r.Outcome == "allowed"
 	}
 	if !found {
 		t.Errorf("calls on record: %+v", h.records("call"))
@@ -56,8 +104,22 @@ func (h *house) denied(t *testing.T) {
 	if !said(append(h.model.Results(), h.model.Prompts()...), "the test forbids it") {
 		t.Errorf("the model was told %q %q", h.model.Results(), h.model.Prompts())
 	}
-	if len(a.Result.Denials) == 0 {
+	if len(a.Result.Denials) == 0 && h.name != "mistral" { // Vibe does not say which calls were denied
 		t.Errorf("the answer names no denial: %+v", a)
+	}
+}
+
+// hostile: nothing that a repository says about permissions lets a call run, and
+// none of its hooks runs.
+func (h *house) hostile(t *testing.T) {
+	makeHostile(t, h.dir)
+	h.model.Play(canary.Step{Command: "touch never-again.txt"})
+	h.ask("Make never-again.txt")
+	if h.exists("never-again.txt") || h.exists("hook-ran") {
+		t.Error("the repository switched the gate off")
+	}
+	if !said(append(h.model.Results(), h.model.Prompts()...), "the test forbids it") {
+		t.Errorf("the model was told %q %q", h.model.Results(), h.model.Prompts())
 	}
 }
 

@@ -34,18 +34,18 @@ type house struct {
 	*gatetest.Gate
 	t          *testing.T
 	name, dir  string
+	bin        string // where the CLI is
 	model      *canary.Model
 	credential string
 }
 
-func newHouse(t *testing.T, name string) *house {
+func newHouse(t *testing.T, name, program string) *house {
 	t.Helper()
-	program := cli(t, name).Program
 	m, err := canary.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, name: name, dir: t.TempDir(), model: m}
+	h := &house{t: t, name: name, dir: t.TempDir(), bin: filepath.Dir(program), model: m}
 	h.Gate = gatetest.New(t)
 	t.Cleanup(func() { m.Close() })
 	user := t.TempDir()
@@ -59,6 +59,9 @@ func newHouse(t *testing.T, name string) *house {
 	write(t, own+"/codex/.codex/config.toml", "model = \"scripted\"\nmodel_provider = \"scripted\"\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \""+
 		m.URL()+"/v1\"\nenv_key = \"SCRIPTED_KEY\"\nwire_api = \"responses\"\n")
 	write(t, own+"/grok/.grok/config.toml", "[models]\ndefault = \""+canary.GrokModel+"\"\n"+m.GrokSettings())
+	write(t, own+"/mistral/.vibe/config.toml", "active_model = \"scripted\"\n[[providers]]\nname = \"scripted\"\napi_base = \""+m.URL()+
+		"/v1\"\napi_key_env_var = \"SCRIPTED_KEY\"\n")
+	write(t, own+"/mistral.env", "SCRIPTED_KEY=scripted\n")
 	write(t, own+"/codex.env", "SCRIPTED_KEY=scripted\n")
 	write(t, own+"/grok.env", "SCRIPTED_KEY=scripted\n")
 	write(t, filepath.Join(h.Home, "policy.toml"), policyText)

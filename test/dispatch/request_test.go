@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -370,4 +371,77 @@ func TestToolList(t *testing.T) {
 		}
 	}
 	t.Logf("%d tools, %d bytes", len(names), total)
+}
+
+// TestWorktree: attack row 40. The CLI works in a private clone that shares no
+// file with the repository.
+func TestWorktree(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "")
+	for _, words := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@a.example", "commit", "-q", "--allow-empty", "-m", "one"}} {
+		cmd := exec.Command("git", words...)
+		cmd.Dir = d.dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Skipf("no repository could be made: %v %s", err, out)
+		}
+	}
+	a := d.ask(d.agent, "claude_request", args{"prompt": "work apart", "worktree": true})
+	if !a.Success || a.Worktree == "" || strings.HasPrefix(a.Worktree, d.dir) {
+		t.Fatalf("%+v", a)
+	}
+	if got := strings.TrimSpace(d.saw("pwd")); got != a.Worktree {
+		t.Errorf("it worked in %s, not in %s", got, a.Worktree)
+	}
+	if info, err := os.Lstat(filepath.Join(a.Worktree, ".git")); err != nil || !info.IsDir() {
+		t.Errorf("the clone shares its .git: %v", err)
+	}
+	if _, err := os.Lstat(filepath.Join(a.Worktree, ".git/objects/info/alternates")); err == nil {
+		t.Error("the clone leans on its source")
+	}
+}
+
+// TestConfined: the CLI runs in the sandbox when the request says so, and cannot
+// write outside of its directory.
+func TestConfined(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "")
+	write(t, filepath.Join(d.dir, "here"), "")
+	a := &dispatch.Answer{}
+	err := d.use(d.agent, "claude_request", args{"prompt": "stay inside", "sandbox": true}, a)
+	if err != nil {
+		t.Skipf("no sandbox can be had here: %v", err)
+	}
+	if a.Job == nil || !a.Job.Confined {
+		t.Fatalf("%+v", a)
+	}
+	if d.runs() != 0 {
+		t.Error("the stand-in wrote its notes outside of its directory")
+	}
+}
+
+// TestBlocksFollow: attack row 10. An agent that is stopped starts nothing, and
+// what it has running ends.
+func TestBlocksFollow(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "")
+	write(t, filepath.Join(d.standIn, "slow"), "")
+	a := d.ask(d.agent, "claude_request_async", args{"prompt": "take your time"})
+	if a.Job == nil {
+		t.Fatalf("%+v", a)
+	}
+	if err := d.Client(d.credential).Do(context.Background(), "POST", "/v1/kill", &api.KillRequest{On: true, Reason: "stop"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	var st dispatch.JobStatus
+	for seq := int64(0); ; seq = st.Job.Seq {
+		if err := d.use(d.agent, "llm_job_watch", args{"jobId": a.Job.ID, "afterProgressSeq": seq, "waitMs": 5000}, &st); err != nil {
+			t.Fatal(err)
+		}
+		if st.Job.State.Over() {
+			break
+		}
+	}
+	if b := d.ask(d.agent, "claude_request", args{"prompt": "and now"}); b.Status != "denied" || b.Job != nil {
+		t.Errorf("under the kill switch: %+v", b)
+	}
 }

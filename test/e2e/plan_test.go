@@ -163,3 +163,48 @@ func TestPlanIsDecidedAsAWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestBudgetsCanBeTakenBack: a plan that only says what it will need gets a
+// budget its calls can draw from; an approver sees it, and takes it back with
+// what was cut from it. Agents cannot do either.
+func TestBudgetsCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	dir := t.TempDir()
+	in := &api.PlanRequest{Name: "refactor", Dir: dir, Needs: []api.PlannedNeed{{Need: "fs.write:./src/**", Uses: 5}}}
+	w.approve(w.plan(in).Request)
+	plan := w.plan(in)
+	if plan.Budget == nil {
+		t.Fatalf("the approved plan: %s (%s)", plan.Verdict, plan.Message)
+	}
+	id := plan.Budget.ID
+	w.want(gate.Allowed, writing(dir, "src/a.go", id, ""))
+	w.want(gate.Pending, writing(dir, "other/a.go", id, ""))
+	w.want(gate.Pending, writing(t.TempDir(), "src/a.go", id, "")) // a workspace of the same shape
+	sub := &grant.Budget{}
+	ask := &api.DelegateRequest{To: "helper", Needs: []api.PlannedNeed{{Need: "fs.write:./src/x.go", Uses: 2}}}
+	if err := w.agent.Do(context.Background(), "POST", "/v1/budgets/"+id+"/delegate", ask, sub); err != nil {
+		t.Fatal(err)
+	}
+	w.want(gate.Allowed, writing(dir, "src/x.go", sub.ID, "helper"))
+
+	for _, method := range []string{"GET /v1/budgets", "DELETE /v1/budgets/" + id} {
+		verb, path, _ := strings.Cut(method, " ")
+		if err := w.agent.Do(context.Background(), verb, path, nil, nil); err == nil {
+			t.Errorf("an agent may %s", method)
+		}
+	}
+	list := &api.BudgetList{}
+	w.do("GET", "/v1/budgets", nil, list)
+	if len(list.Budgets) != 2 {
+		t.Fatalf("%d budgets are listed, want the plan's and the sub-agent's", len(list.Budgets))
+	}
+	w.do("DELETE", "/v1/budgets/"+id, nil, nil)
+	w.want(gate.Pending, writing(dir, "src/a.go", id, ""))
+	w.want(gate.Pending, writing(dir, "src/x.go", sub.ID, "helper"))
+	var log api.LogPage
+	w.do("GET", "/v1/log?kind=admin&limit=5", nil, &log)
+	if len(log.Records) == 0 || log.Records[0].Operation != "budget.revoke" {
+		t.Errorf("the log does not say who took it back: %+v", log.Records)
+	}
+}

@@ -153,9 +153,9 @@ func (g *Gate) Launch() error {
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
 	// A session of its own: the daemon must not find the tests' terminal.
-	g.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	g.cmd.SysProcAttr = ownSession(g.tty != nil)
 	if g.tty != nil {
-		g.cmd.Stdin, g.cmd.SysProcAttr.Setctty = g.tty, true // of descriptor 0
+		g.cmd.Stdin = g.tty
 	}
 	if err := g.cmd.Start(); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (g *Gate) Run(args ...string) (stdout, stderr string, code int) {
 	g.t.Helper()
 	cmd := exec.Command(g.bin, args...)
 	cmd.Env = append(os.Environ(), "GATEHOUSE_HOME="+g.Home)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = ownSession(false)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()

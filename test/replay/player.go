@@ -190,7 +190,7 @@ func (m memory) File(r *gate.Request) (gate.RequestState, error) {
 
 func (m memory) Taints(*call.Call) (call.Taint, error) { return m.p.taint, nil }
 
-func (m memory) Taint(_ *call.Call, _ string, t call.Taint) error {
+func (m memory) Taint(_ *call.Call, _ string, t call.Taint, _ time.Duration) error {
 	m.p.taint |= t
 	return nil
 }

@@ -138,7 +138,7 @@ func (s *session) workspace() string {
 				hold(path.Dir(c.Path))
 			}
 		}
-		for _, m := range goesTo.FindAllStringSubmatch(string(in.Command), -1) {
+		for _, m := range goesTo.FindAllStringSubmatch(text(in.Command), -1) {
 			hold(m[1])
 		}
 	}
@@ -146,6 +146,15 @@ func (s *session) workspace() string {
 		return defaultDir
 	}
 	return common
+}
+
+// text is a command as it was written, a list of words joined.
+func text(raw jsontext.Value) string {
+	var line string
+	if json.Unmarshal(raw, &line) == nil {
+		return line
+	}
+	return string(raw)
 }
 
 // openFiles adds to calls of SWE-agent which file they are about. Its editor

@@ -20,6 +20,7 @@ import (
 type file struct {
 	Gatehouse int         `yaml:"gatehouse"`
 	Enforce   *bool       `yaml:"enforcePolicies"`
+	Isolation string      `yaml:"isolation"`
 	Tools     []toolEntry `yaml:"tools"`
 	Agents    []Agent     `yaml:"agents"`
 }
@@ -48,7 +49,7 @@ func Parse(text []byte) (*Set, error) {
 	if f.Gatehouse != 1 {
 		return nil, fmt.Errorf("gatehouse: %d is no version of this format; write \"gatehouse: 1\"", f.Gatehouse)
 	}
-	set := &Set{Agents: f.Agents, Inert: f.Enforce != nil && !*f.Enforce}
+	set := &Set{Agents: f.Agents, Inert: f.Enforce != nil && !*f.Enforce, Isolation: f.Isolation}
 	for i := range f.Tools {
 		t := f.Tools[i].Tool
 		if f.Tools[i].Schema.Kind != 0 {

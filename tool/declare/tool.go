@@ -94,7 +94,13 @@ type Set struct {
 	Agents []Agent
 	// Inert switches the argument gate off. The zero value enforces.
 	Inert bool
+	// Isolation is what the program's agents run in: none, container or vm; ""
+	// says nothing about it.
+	Isolation string
 }
+
+// Isolations are what agents can run in, from the least on.
+func Isolations() []string { return []string{"none", "container", "vm"} }
 
 // Check reports everything that is wrong with the set, all at once.
 func (s *Set) Check() error {
@@ -112,6 +118,9 @@ func (s *Set) Check() error {
 	}
 	if err := checkConstraints(s.Tools); err != nil {
 		errs = append(errs, err)
+	}
+	if s.Isolation != "" && !slices.Contains(Isolations(), s.Isolation) {
+		errs = append(errs, fmt.Errorf("isolation: %q is none; write %s", s.Isolation, strings.Join(Isolations(), ", ")))
 	}
 	for i := range s.Tools {
 		for _, part := range s.Tools[i].Parts {

@@ -1,10 +1,14 @@
 package flight
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
@@ -29,6 +33,20 @@ type Filter struct {
 type Page struct {
 	Approvals []*Record `json:"approvals"`
 	Next      string    `json:"next,omitzero"`
+
+	raw []jsontext.Value // of the records
+}
+
+// MarshalJSONTo writes the records as they are stored, which is their JSON.
+func (p *Page) MarshalJSONTo(enc *jsontext.Encoder) error {
+	out := struct {
+		Approvals []jsontext.Value `json:"approvals"`
+		Next      string           `json:"next,omitzero"`
+	}{p.raw, p.Next}
+	if out.Approvals == nil {
+		out.Approvals = []jsontext.Value{}
+	}
+	return json.MarshalEncode(enc, &out)
 }
 
 // The bounds of a list.
@@ -70,17 +88,30 @@ func (r *Recorder) List(tx *store.Tx, owner call.Principal, f Filter, cursor str
 			s.high = at
 		}
 	}
-	spots, err := s.find()
+	found, err := r.find(s)
 	if err != nil {
 		return nil, err
 	}
 	page := &Page{Approvals: []*Record{}}
-	if len(spots) > limit {
-		spots = spots[:limit]
-		page.Next = spots[limit-1].id
+	if len(found) > limit {
+		found = found[:limit]
+		page.Next = found[limit-1].rec.ID
 	}
-	page.Approvals, err = r.load(tx, spots)
-	return page, err
+	for _, f := range found {
+		page.Approvals, page.raw = append(page.Approvals, f.rec), append(page.raw, f.raw)
+	}
+	return page, nil
+}
+
+// listed is a record of a page with its JSON.
+type listed struct {
+	rec *Record
+	raw jsontext.Value
+}
+
+func (r *Recorder) looked(rows *store.Rows) (l listed, err error) {
+	l.rec, l.raw, err = r.look(rows)
+	return l, err
 }
 
 // place is where a cursor's record is. Another's record is no cursor.
@@ -93,10 +124,9 @@ func (r *Recorder) place(tx *store.Tx, owner call.Principal, id string) (spot, e
 }
 
 // load reads the records of a page in one query.
-func (r *Recorder) load(tx *store.Tx, spots []spot) ([]*Record, error) {
-	out := make([]*Record, 0, len(spots))
+func (r *Recorder) load(tx *store.Tx, spots []spot) ([]listed, error) {
 	if len(spots) == 0 {
-		return out, nil
+		return nil, nil
 	}
 	args := make([]any, len(spots))
 	var in strings.Builder
@@ -104,18 +134,11 @@ func (r *Recorder) load(tx *store.Tx, spots []spot) ([]*Record, error) {
 		args[i] = s.id
 		fmt.Fprintf(&in, ",$%d", i+1)
 	}
-	list, err := store.All(tx, func(rows *store.Rows) (*Record, error) { return r.scan(rows) },
-		`SELECT `+columns+` FROM flight WHERE id IN (`+in.String()[1:]+`)`, args...)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list, func(a, b *Record) int {
-		if (spot{keyring.Micros(a.Time), a.ID}).before(spot{keyring.Micros(b.Time), b.ID}) {
-			return 1
-		}
-		return -1
+	list, err := store.All(tx, r.looked, `SELECT `+columns+` FROM flight WHERE id IN (`+in.String()[1:]+`)`, args...)
+	slices.SortFunc(list, func(a, b listed) int {
+		return cmp.Or(b.rec.Time.Compare(a.rec.Time), cmp.Compare(b.rec.ID, a.rec.ID))
 	})
-	return append(out, list...), nil
+	return list, err
 }
 
 // search is one list in the making.
@@ -128,49 +151,101 @@ type search struct {
 	found  []spot // falling
 }
 
-// find returns the places of the newest records that match.
-func (s *search) find() ([]spot, error) {
+// find returns the newest records that match.
+func (r *Recorder) find(s *search) ([]listed, error) {
 	f := &s.filter
 	if f.CLI == "" && f.Status == "" && f.Policy == "" && f.Hash == "" && f.MinScore == nil && f.MaxScore == nil {
 		// All of them, or all of one agent's: there is an index in this order.
-		if f.Principal == "" {
-			return s.query(``)
+		text, args := s.query(columns, ``, s.want)
+		if f.Principal != "" {
+			text, args = s.query(columns, `agent = $4 AND `, s.want, f.Principal)
 		}
-		return s.query(`agent = $4 AND `, f.Principal)
+		return store.All(s.tx, r.looked, text, args...)
 	}
 	classes, err := s.classes()
-	if err != nil {
+	if err != nil || len(classes) == 0 {
 		return nil, err
 	}
+	done := false
+	if len(classes) > fewClasses || f.Hash != "" {
+		if done, err = s.scan(classes); err != nil {
+			return nil, err
+		}
+	}
+	if !done {
+		if err := s.byClass(classes); err != nil {
+			return nil, err
+		}
+	}
+	return r.load(s.tx, s.found)
+}
+
+// Up to so many classes are asked one by one. Where there are more, chances are
+// that the newest records have enough that match, so some are looked at first.
+const (
+	fewClasses = 8
+	firstLook  = 256
+)
+
+// scan looks at the newest records and takes those of the classes. It says
+// whether that was all there is to find.
+func (s *search) scan(classes []class) (done bool, err error) {
+	wanted := make(map[int64]bool, len(classes))
+	for _, c := range classes {
+		wanted[c.id] = true
+	}
+	text, args := s.query(`time, id, class`, ``, firstLook)
+	if s.filter.Hash != "" {
+		text, args = s.query(`time, id, class`, `prompt_hash = $4 AND `, firstLook, s.filter.Hash)
+	}
+	seen := 0
+	found, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) {
+		var class int64
+		seen++
+		if err = rows.Scan(&p.time, &p.id, &class); !wanted[class] {
+			p = spot{}
+		}
+		return p, err
+	}, text, args...)
+	found = slices.DeleteFunc(found, func(p spot) bool { return p == spot{} })
+	if err != nil || len(found) < s.want && seen == firstLook {
+		return false, err
+	}
+	s.found = found[:min(len(found), s.want)]
+	return true, nil
+}
+
+// byClass merges the newest records of all classes that match.
+func (s *search) byClass(classes []class) error {
+	f := &s.filter
 	for _, c := range classes {
 		// The classes are in the order of their newest record: once that is older
 		// than all that was found, so is the rest.
 		if len(s.found) == s.want && c.newest <= s.found[s.want-1].time {
 			break
 		}
-		var spots []spot
+		text, args := s.query(`time, id`, `class = $4 AND `, s.want, c.id)
 		if f.Hash != "" {
-			spots, err = s.query(`class = $4 AND prompt_hash = $5 AND `, c.id, f.Hash)
-		} else {
-			spots, err = s.query(`class = $4 AND `, c.id)
+			text, args = s.query(`time, id`, `class = $4 AND prompt_hash = $5 AND `, s.want, c.id, f.Hash)
 		}
+		spots, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) { return p, rows.Scan(&p.time, &p.id) }, text, args...)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.merge(spots)
 	}
-	return s.found, nil
+	return nil
 }
 
-func (s *search) query(where string, args ...any) ([]spot, error) {
+// query is the statement for the newest records of one index.
+func (s *search) query(what, where string, limit int, args ...any) (string, []any) {
 	low := s.low
 	if len(s.found) == s.want {
 		low = max(low, s.found[s.want-1].time)
 	}
 	args = append([]any{s.high.time, s.high.id, low}, args...)
-	args = append(args, s.want)
-	return store.All(s.tx, func(rows *store.Rows) (p spot, err error) { return p, rows.Scan(&p.time, &p.id) },
-		fmt.Sprintf(`SELECT time, id FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT CAST($%d AS BIGINT)`, where, len(args)), args...)
+	args = append(args, limit)
+	return fmt.Sprintf(`SELECT %s FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT CAST($%d AS BIGINT)`, what, where, len(args)), args
 }
 
 // merge keeps the newest of what was found and what is added.
@@ -190,11 +265,11 @@ func (s *search) merge(spots []spot) {
 
 type class struct{ id, newest int64 }
 
-// classes are those that match and have a record in the time that counts, the
-// one with the newest first.
+// classes are those that match and may have a record in the time that counts,
+// the one with the newest first.
 func (s *search) classes() ([]class, error) {
 	f := &s.filter
-	args := []any{s.high.time, s.low}
+	args := []any{s.low}
 	var where strings.Builder
 	also := func(condition string, arg any) {
 		args = append(args, arg)
@@ -211,16 +286,6 @@ func (s *search) classes() ([]class, error) {
 	if f.MaxScore != nil {
 		also(` AND score <= $%d`, *f.MaxScore)
 	}
-	hash := ``
-	if f.Hash != "" {
-		args = append(args, f.Hash)
-		hash = fmt.Sprintf(` AND prompt_hash = $%d`, len(args))
-	}
-	newest := `latest`
-	if s.high.time < 1<<62 || f.Hash != "" {
-		newest = `(SELECT coalesce(max(time), -1) FROM flight WHERE flight.class = flight_class.id AND time <= $1` + hash + `)`
-	}
-	list, err := store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.newest) },
-		`SELECT id, newest FROM (SELECT id, `+newest+` AS newest FROM flight_class WHERE latest >= $2 AND CAST($1 AS BIGINT) > 0`+where.String()+`) AS c WHERE newest >= $2 ORDER BY newest DESC`, args...)
-	return list, err
+	return store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.newest) },
+		`SELECT id, latest FROM flight_class WHERE latest >= $1`+where.String()+` ORDER BY latest DESC`, args...)
 }

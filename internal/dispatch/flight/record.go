@@ -1,16 +1,20 @@
 package flight
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
@@ -116,6 +120,7 @@ var Operator = call.Principal{Agent: "*"}
 type Recorder struct {
 	keys   *keyring.Keyring
 	redact func() *content.Redactor
+	opened opened
 }
 
 // New makes a recorder that seals with the keys.
@@ -288,31 +293,81 @@ func (r *Recorder) price(rec *Record, e End) {
 
 const columns = `id, time, agent, correlation, prompt_hash, session, state, body`
 
-// scan opens a record and holds it against its columns.
+// scan opens a record and holds it against its columns. The record is the
+// caller's own.
 func (r *Recorder) scan(row interface{ Scan(...any) error }) (*Record, error) {
+	shared, _, err := r.look(row)
+	if err != nil {
+		return nil, err
+	}
+	rec := *shared
+	rec.Reasons = slices.Clone(rec.Reasons)
+	return &rec, nil
+}
+
+// look is scan for those who only read: the record is shared, and comes with
+// its JSON.
+func (r *Recorder) look(row interface{ Scan(...any) error }) (*Record, jsontext.Value, error) {
 	var c Record
 	var at int64
 	var body []byte
 	err := row.Scan(&c.ID, &at, &c.Principal.Agent, &c.CorrelationID, &c.PromptSHA256, &c.SessionID, &c.State, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
+		return nil, nil, ErrNotFound
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	raw, err := r.keys.Open("flight "+c.ID, body)
+	rec, raw, err := r.open(c.ID, body)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", c.ID, ErrForged)
-	}
-	rec := &Record{}
-	if err := json.Unmarshal(raw, rec); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if rec.ID != c.ID || keyring.Micros(rec.Time) != at || rec.Principal.Agent != c.Principal.Agent || rec.CorrelationID != c.CorrelationID ||
 		rec.PromptSHA256 != c.PromptSHA256 || rec.SessionID != c.SessionID || rec.State != c.State {
-		return nil, fmt.Errorf("%s: %w", c.ID, ErrForged)
+		return nil, nil, fmt.Errorf("%s: %w", c.ID, ErrForged)
 	}
-	return rec, nil
+	return rec, raw, nil
+}
+
+// opened keeps records that were opened before, by their sealed bytes: no two
+// seals are the same, so equal bytes are the same record. Lists are mostly of
+// the newest, again and again.
+type opened struct {
+	mu   sync.Mutex
+	byID map[string]openedRecord
+}
+
+type openedRecord struct {
+	sealed []byte
+	rec    *Record
+	raw    jsontext.Value
+}
+
+// maxOpened bounds how many are kept.
+const maxOpened = 2000
+
+func (r *Recorder) open(id string, sealed []byte) (*Record, jsontext.Value, error) {
+	r.opened.mu.Lock()
+	o, ok := r.opened.byID[id]
+	r.opened.mu.Unlock()
+	if ok && bytes.Equal(o.sealed, sealed) {
+		return o.rec, o.raw, nil
+	}
+	raw, err := r.keys.Open("flight "+id, sealed)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", id, ErrForged)
+	}
+	rec := &Record{}
+	if err := json.Unmarshal(raw, rec); err != nil {
+		return nil, nil, err
+	}
+	r.opened.mu.Lock()
+	defer r.opened.mu.Unlock()
+	if r.opened.byID == nil || len(r.opened.byID) >= maxOpened {
+		r.opened.byID = make(map[string]openedRecord, maxOpened)
+	}
+	r.opened.byID[id] = openedRecord{bytes.Clone(sealed), rec, raw}
+	return rec, raw, nil
 }
 
 func sees(who call.Principal, rec *Record) bool {

@@ -70,6 +70,7 @@ type Jobs struct {
 	run   string // this run of the gate
 
 	work sync.WaitGroup
+	quit chan struct{} // closed when no more jobs are taken
 
 	mu       sync.Mutex
 	closing  bool
@@ -105,7 +106,7 @@ func Open(ctx context.Context, opts Options) (*Jobs, error) {
 		return nil, err
 	}
 	j := &Jobs{opts: opts, store: opts.Store, keys: opts.Keys, log: opts.Log, dir: opts.Dir, run: run,
-		live: map[string]*live{}, running: map[string]int{}, breakers: map[string]*breaker{}}
+		quit: make(chan struct{}), live: map[string]*live{}, running: map[string]int{}, breakers: map[string]*breaker{}}
 	if err := j.recover(ctx); err != nil {
 		return nil, err
 	}
@@ -160,6 +161,7 @@ func (j *Jobs) Run(ctx context.Context) error {
 func (j *Jobs) close() {
 	j.mu.Lock()
 	j.closing = true
+	close(j.quit)
 	spare := j.spare
 	j.spare = nil
 	j.mu.Unlock()

@@ -352,8 +352,16 @@ func (j *Jobs) take(s *Spec) (tree, error) {
 	return newHolder()
 }
 
+// fillWait keeps the start of the next supervisor out of the way of the job that
+// took the last one.
+const fillWait = 100 * time.Millisecond
+
 func (j *Jobs) fill() {
 	defer j.work.Done()
+	select {
+	case <-j.quit:
+	case <-time.After(fillWait):
+	}
 	h, err := newHolder()
 	j.mu.Lock()
 	j.filling = false

@@ -15,6 +15,7 @@ var codex = adapter{
 	},
 	env:     []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY"},
 	login:   [][2]string{{".codex/auth.json", ".codex/auth.json"}},
+	hosts:   []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
 	models:  []string{"gpt-5-codex", "gpt-5"},
 	prepare: prepareCodex,
 }

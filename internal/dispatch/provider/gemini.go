@@ -18,6 +18,7 @@ var gemini = adapter{
 	},
 	env:     []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
+	hosts:   []string{"*.googleapis.com"},
 	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
 	prepare: prepareGemini,
 }

@@ -18,6 +18,7 @@ var grok = adapter{
 	},
 	env:     []string{"XAI_API_KEY", "XAI_BASE_URL"},
 	login:   [][2]string{{".grok/auth.json", ".grok/auth.json"}},
+	hosts:   []string{"api.x.ai", "*.grok.com"},
 	models:  []string{"grok-4.5", "grok-build"},
 	prepare: prepareGrok,
 }

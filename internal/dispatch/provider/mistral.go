@@ -20,6 +20,7 @@ var mistral = adapter{
 	},
 	env:     []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
 	login:   [][2]string{{".vibe/.env", ".vibe/.env"}},
+	hosts:   []string{"api.mistral.ai"},
 	models:  []string{"devstral-2", "mistral-medium"},
 	prepare: prepareMistral,
 }
@@ -67,7 +68,8 @@ func prepareMistral(b *builder) error {
 func vibeHooks(command string) string {
 	text := ""
 	for _, event := range []string{"before_tool", "after_tool"} {
-		text += fmt.Sprintf("[[hooks]]\ntype = %q\ncommand = %q\nmatch = \"*\"\ntimeout = 3600\nstrict = %t\n\n", event, command, event == "before_tool")
+		// Without a name Vibe leaves a hook out.
+		text += fmt.Sprintf("[[hooks]]\nname = %q\ntype = %q\ncommand = %q\nmatch = \"*\"\ntimeout = 3600\nstrict = %t\n\n", "gatehouse "+event, event, command, event == "before_tool")
 	}
 	return text
 }

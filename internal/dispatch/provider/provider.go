@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,6 +107,8 @@ type adapter struct {
 	login [][2]string
 	// prepare fills in the launch.
 	prepare func(*builder) error
+	// hosts are where its models are.
+	hosts []string
 	// models are the names that work with it, for want of a list of its own.
 	models []string
 }
@@ -134,6 +137,19 @@ func Knows(cli, field string) bool {
 // Logins are the files in which a CLI keeps its login: below the user's home,
 // and below its own.
 func Logins(cli string) [][2]string { return adapters[cli].login }
+
+// Hosts are where a CLI's models are: those known, and the one that a variable
+// of its environment names.
+func Hosts(cli string, env []string) []string {
+	hosts := slices.Clone(adapters[cli].hosts)
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if u, err := url.Parse(value); err == nil && u.Host != "" && strings.HasSuffix(name, "_BASE_URL") {
+			hosts = append(hosts, u.Host)
+		}
+	}
+	return hosts
+}
 
 // Models are names that work with a CLI. It may know others, and its default is
 // its own affair.

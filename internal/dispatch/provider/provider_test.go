@@ -277,7 +277,14 @@ func TestParsers(t *testing.T) {
 			provider.Result{Text: "done", Session: "t1", Model: "m", Sandbox: "read-only", Approval: "untrusted", Stop: "end_turn",
 				Usage: provider.Usage{Input: 6, Output: 5, CacheRead: 4, CacheWrite: 1, Reasoning: 2}, Denials: []provider.Denial{{Tool: "shell", Why: "no"}}},
 		},
-		{"vibe", "mistral", true, `{"role":"user","content":"x"}` + "\n" + `{"role":"assistant","content":"done"}`, provider.Result{Text: "done"}},
+		{
+			"vibe", "mistral", true,
+			`{"role":"user","content":"x"}
+{"role":"assistant","content":""}
+{"role":"tool","content":"<tool_error>bash was denied: no</tool_error>"}
+{"role":"assistant","content":"done"}`,
+			provider.Result{Text: "done", Denials: []provider.Denial{{Tool: "bash", Why: "no"}}},
+		},
 	} {
 		l, err := prepared(t, c.cli, c.gated, false, call.Task{})
 		if err != nil {

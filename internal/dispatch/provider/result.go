@@ -341,10 +341,19 @@ func parseVibe(out []byte, home string) (r Result) {
 			Role    string         `json:"role"`
 			Content jsontext.Value `json:"content"`
 		}
-		if json.Unmarshal(line, &l, lenient) == nil && l.Role == "assistant" {
-			var text string
-			if json.Unmarshal(l.Content, &text, lenient) == nil {
-				found, r.Text = true, text
+		var text string
+		if json.Unmarshal(line, &l, lenient) != nil || json.Unmarshal(l.Content, &text, lenient) != nil {
+			return
+		}
+		switch l.Role {
+		case "assistant":
+			found, r.Text = true, text
+		case "tool":
+			// A refused call is told to the model as an error of its tool.
+			if inner, ok := strings.CutPrefix(text, "<tool_error>"); ok {
+				if tool, why, denied := strings.Cut(strings.TrimSuffix(inner, "</tool_error>"), " was denied: "); denied {
+					r.Denials = append(r.Denials, Denial{Tool: tool, Why: why})
+				}
 			}
 		}
 	})

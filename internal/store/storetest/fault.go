@@ -13,7 +13,8 @@ type Driver struct {
 	before, after atomic.Pointer[func(query string) error]
 }
 
-// Commits is how many commits the database has confirmed. On SQLite with synchronous=FULL each is one sync.
+// Commits is how many commits the database has confirmed. On SQLite with synchronous=FULL each is one sync, and a sync
+// of the journal counts as one.
 func (d *Driver) Commits() int64 { return d.commits.Load() }
 
 // Before calls hook with the text of each statement before it runs; an error takes the place of running it. The hook
@@ -45,7 +46,7 @@ func (d *Driver) run(query string, statement func() error) error {
 	if err := statement(); err != nil {
 		return err
 	}
-	if query == "COMMIT" {
+	if query == "COMMIT" || query == JournalSync {
 		d.commits.Add(1)
 	}
 	if hook := d.after.Load(); hook != nil {
@@ -66,6 +67,12 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	return conn{inner, c.d}, nil
 }
+
+// JournalSync is the text by which the hooks know a sync of the store's journal.
+const JournalSync = "JOURNAL"
+
+// Sync stands between the store and the sync of its journal.
+func (c connector) Sync(run func() error) error { return c.d.run(JournalSync, run) }
 
 // conn passes on the optional interfaces that both drivers implement.
 type conn struct {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -61,11 +60,17 @@ func skipWithout(t testing.TB, err error) {
 	}
 }
 
+// account is another user than ours, if it is set.
+type account struct {
+	uid, gid uint32
+	set      bool
+}
+
 // Cluster is a PostgreSQL server of the tests' own.
 type Cluster struct {
 	dir   string
 	bin   string
-	cred  *syscall.Credential
+	user  account // whom the server runs as
 	guard *exec.Cmd
 	hold  io.WriteCloser
 }
@@ -132,7 +137,7 @@ func (c *Cluster) dropPrivileges() error {
 	if err != nil {
 		return err
 	}
-	c.cred = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+	c.user = account{uint32(uid), uint32(gid), true}
 	return os.Chown(c.dir, int(uid), int(gid))
 }
 
@@ -141,7 +146,7 @@ func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 func (c *Cluster) command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(c.bin, name), args...)
 	cmd.Dir = c.dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.cred, Setpgid: true}
+	cmd.SysProcAttr = c.user.attributes()
 	return cmd
 }
 

@@ -43,6 +43,9 @@ func Run(t *testing.T, options func(testing.TB) store.Options) {
 		"subscriptions end":              testSubscriptionEnds,
 		"the clock goes forward":         testClock,
 		"functions bear being run again": testTwice,
+		"rows that can wait":             testLight,
+		"a light write grows heavy":      testLightGrowsHeavy,
+		"more rows than can wait":        testLightMany,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -25,10 +25,11 @@ CREATE TABLE flight (
 	state TEXT NOT NULL,
 	body BLOB NOT NULL -- the whole record, sealed, and with it what the columns say
 ) STRICT;
-CREATE INDEX flight_time ON flight (time, id);
+CREATE INDEX flight_time ON flight (time, id, class);
 CREATE INDEX flight_agent ON flight (agent, time, id);
 CREATE INDEX flight_class_time ON flight (class, time, id);
-CREATE INDEX flight_hash ON flight (prompt_hash, class, time, id);
+CREATE INDEX flight_hash ON flight (prompt_hash, time, id, class);
+CREATE INDEX flight_hash_class ON flight (prompt_hash, class, time, id);
 CREATE INDEX flight_correlation ON flight (correlation);
 CREATE INDEX flight_open ON flight (time) WHERE state = 'started';
 

@@ -1,0 +1,199 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
+)
+
+// A process that is killed at random moments loses nothing that it said was durable, though it was only in the journal,
+// and what it said is there once.
+func TestKilledLightWriter(t *testing.T) {
+	t.Parallel()
+	opts := storetest.SQLite(t)
+	opts.Alone = true
+	s, err := store.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, createKept)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := 0
+	for range 8 {
+		out, cmd := start(t, "write lightly until killed", opts.Dir)
+		for range 1 + rand.IntN(200) {
+			n, err := strconv.Atoi(line(t, out))
+			if err != nil {
+				t.Fatal(out.Text())
+			}
+			acknowledged = n
+		}
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		for out.Scan() { // what it said before it died
+			if n, err := strconv.Atoi(out.Text()); err == nil {
+				acknowledged = n
+			}
+		}
+		last, rows := kept(t, opts)
+		if last < acknowledged || rows != last {
+			t.Fatalf("%d was acknowledged; there are %d rows, the last is %d", acknowledged, rows, last)
+		}
+	}
+}
+
+// kept opens the database as after a crash and says what is in it.
+func kept(t *testing.T, opts store.Options) (last, rows int) {
+	t.Helper()
+	s, err := store.Open(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	err = s.Read(t.Context(), func(tx *store.Tx) error {
+		return tx.QueryRow(`SELECT coalesce(max(n), 0), count(*) FROM kept`).Scan(&last, &rows)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return last, rows
+}
+
+// crashed leaves a data directory behind as a crash would: the journal has five rows that the database has not.
+func crashed(t *testing.T, change func(journal []byte) []byte) store.Options {
+	t.Helper()
+	opts := storetest.SQLite(t)
+	opts.Alone = true
+	s := storetest.Open(t, opts)
+	write(t, s, createKept)
+	for n := range 5 {
+		if err := s.WriteLight(t.Context(), func(tx *store.Tx) error { return tx.Put(keptTable, n+1, []byte("body")) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left := opts
+	left.Dir = t.TempDir()
+	names, err := filepath.Glob(filepath.Join(opts.Dir, "gatehouse.*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(name) == "gatehouse.journal" {
+			if text = change(text); text == nil {
+				continue
+			}
+		}
+		if err := os.WriteFile(filepath.Join(left.Dir, filepath.Base(name)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return left
+}
+
+// A journal is read up to where it was written: a torn entry, and what lies behind the last, count for nothing.
+func TestTornJournal(t *testing.T) {
+	t.Parallel()
+	ends := func(j []byte) (ends []int) { // of the entries
+		for at := bytes.Index(j, []byte("ghj1")); at >= 0; {
+			next := bytes.Index(j[at+1:], []byte("ghj1"))
+			if next < 0 {
+				return append(ends, at+bytes.Index(j[at:], []byte("body"))+4)
+			}
+			at += 1 + next
+			ends = append(ends, at)
+		}
+		return ends
+	}
+	for name, test := range map[string]struct {
+		change func([]byte) []byte
+		want   int
+	}{
+		"whole":            {func(j []byte) []byte { return j }, 5},
+		"cut in the last":  {func(j []byte) []byte { return j[:ends(j)[4]-1] }, 4},
+		"a bit of a third": {func(j []byte) []byte { j[ends(j)[2]-1] ^= 1; return j }, 2},
+		"the first's head": {func(j []byte) []byte { j[9] ^= 1; return j }, 0},
+		"an older tail":    {func(j []byte) []byte { return append(j[:ends(j)[2]:ends(j)[2]], j[:ends(j)[0]]...) }, 3},
+		"zeros":            {func(j []byte) []byte { clear(j); return j }, 0},
+		"none":             {func([]byte) []byte { return nil }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			opts := crashed(t, test.change)
+			for range 2 { // the second time there is nothing left to take over
+				if last, rows := kept(t, opts); rows != test.want || last != test.want {
+					t.Errorf("%d rows up to %d, want %d", rows, last, test.want)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(opts.Dir, "gatehouse.journal")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the journal is still there: %v", err)
+			}
+		})
+	}
+}
+
+// A database that was put back from an older copy does not take over the journal of a newer one.
+func TestJournalOfAnother(t *testing.T) {
+	t.Parallel()
+	opts := crashed(t, func(j []byte) []byte { return j })
+	journal := filepath.Join(opts.Dir, "gatehouse.journal")
+	text, err := os.ReadFile(journal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(text[1:], []byte("ghj1")) + 1 // the first entry is lost
+	if err := os.WriteFile(journal, text[at:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := store.Open(t.Context(), opts); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("opened: %v", err)
+		if err == nil {
+			s.Close()
+		}
+	}
+}
+
+// The clock does not go back to before a crash, though its last reading was only in the journal.
+func TestJournalKeepsClock(t *testing.T) {
+	t.Parallel()
+	wall := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	opts := storetest.SQLite(t)
+	opts.Alone, opts.Clock = true, func() time.Time { return wall }
+	s := storetest.Open(t, opts)
+	write(t, s, createKept)
+	wall = wall.Add(time.Hour)
+	if err := s.WriteLight(t.Context(), func(tx *store.Tx) error { return tx.Put(keptTable, 1, nil) }); err != nil {
+		t.Fatal(err)
+	}
+	left := opts
+	left.Dir = t.TempDir()
+	if err := os.CopyFS(left.Dir, os.DirFS(opts.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	left.Clock = func() time.Time { return wall.Add(-30 * time.Minute) }
+	after := storetest.Open(t, left)
+	err := after.Read(t.Context(), func(tx *store.Tx) error {
+		now, err := tx.Now()
+		if err == nil && now.Before(wall) {
+			t.Errorf("it is %s, and was %s", now, wall)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,1 @@
+-- PostgreSQL has no journal beside it.

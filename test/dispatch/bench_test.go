@@ -1,0 +1,248 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
+)
+
+const million = 1_000_000
+
+// decision is the i-th of a million: five CLIs, three agents, two statuses,
+// three policies and six scores in all their combinations but two, and ten of a
+// CLI that is rare. Codex is never denied, and nothing strict ever scored 5.
+func decision(i int) flight.Record {
+	rec := flight.Record{Status: flight.Approved, CLI: []string{"claude", "codex", "gemini", "grok", "mistral"}[i%5], Operation: "request",
+		Policy: []string{"strict", "balanced", "permissive"}[i/5%3], Score: i / 15 % 6, Reasons: []string{}, RequestedMCPServers: []string{"sqry"},
+		CorrelationID: fmt.Sprintf("corr-%d", i/3), Principal: call.Principal{Agent: fmt.Sprintf("agent-%d", i/7%3), Session: "s"}}
+	if i/11%4 == 0 && rec.CLI != "codex" {
+		rec.Status = flight.Denied
+	}
+	if rec.Policy == "strict" && rec.Score == 5 {
+		rec.Score = 0
+	}
+	if i%(million/10) == 77 {
+		rec.CLI = "rare"
+	}
+	return rec
+}
+
+// millionHome is the home of a gate with a million decisions. It takes minutes
+// to make, so it is kept among the temporary files.
+func millionHome(b *testing.B) string {
+	b.Helper()
+	dir := filepath.Join(os.TempDir(), "gatehouse-flights-"+schema(b))
+	if _, err := os.Stat(filepath.Join(dir, "complete")); err == nil {
+		return dir
+	}
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		b.Fatal(err)
+	}
+	keys, err := keyring.Load(filepath.Join(dir, "keys"), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Now().Add(-20 * 24 * time.Hour)
+	clock := func() time.Time { // a decision a second
+		now = now.Add(time.Second)
+		return now
+	}
+	s, err := store.Open(b.Context(), store.Options{Dir: dir, Clock: clock})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	redactor := content.NewRedactor(content.RedactorConfig{})
+	r := flight.New(keys, func() *content.Redactor { return redactor })
+	for from := 0; from < million; from += 5000 {
+		err := s.Write(b.Context(), func(tx *store.Tx) error {
+			for i := range 5000 {
+				rec := decision(from + i)
+				if err := r.Decided(tx, &rec, fmt.Sprintf("prompt %d", (from+i)%1000)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := errors.Join(keys.Bind(b.Context(), s), os.WriteFile(filepath.Join(dir, "complete"), nil, 0o600)); err != nil {
+		b.Fatal(err)
+	}
+	return dir
+}
+
+// schema names the migrations: a database made under others is not opened.
+func schema(b *testing.B) string {
+	b.Helper()
+	files, err := filepath.Glob("../../internal/store/migrations/sqlite/*.sql")
+	if err != nil || len(files) == 0 {
+		b.Fatalf("no migrations: %v", err)
+	}
+	h := sha256.New()
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		fmt.Fprintf(h, "%s %d\n%s", filepath.Base(f), len(raw), raw)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// BenchmarkApprovalList measures approval_list through the API, the newest 50
+// of a million decisions, under filters that match all, ten and none, and how
+// far they are apart. Each is the quickest of many, interleaved.
+func BenchmarkApprovalList(b *testing.B) {
+	g := gatetest.New(b)
+	if err := os.CopyFS(g.Home, os.DirFS(millionHome(b))); err != nil {
+		b.Fatal(err)
+	}
+	keys, err := filepath.Glob(filepath.Join(g.Home, "keys", "*"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, key := range keys { // what is copied has lost its mode
+		if err := os.Chmod(key, 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(g.Home, "keys"), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	g.Up()
+	credential, _ := g.Enrol("ann")
+	// The gate is measured, not the client's reading of the answer.
+	list := func(args map[string]any) (int, time.Duration) {
+		raw, err := json.Marshal(args)
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		resp, text := g.HTTP("POST", "/v1/operator/approval_list", credential, nil, &api.ToolRequest{Args: jsontext.Value(raw)})
+		took := time.Since(start)
+		if resp.StatusCode != http.StatusOK {
+			b.Fatalf("%s: %s", resp.Status, text)
+		}
+		return bytes.Count(text, []byte(`"promptSha256"`)), took
+	}
+	old := time.Now().Add(-18 * 24 * time.Hour).Format(time.RFC3339)
+	cases := []struct {
+		name string
+		args map[string]any
+		want int
+	}{
+		{"all", map[string]any{"limit": 50}, 50},
+		{"one CLI", map[string]any{"limit": 50, "cli": "claude"}, 50},
+		{"one agent", map[string]any{"limit": 50, "principal": "agent-1"}, 50},
+		{"one agent's denied", map[string]any{"limit": 50, "principal": "agent-1", "status": "denied"}, 50},
+		{"one prompt", map[string]any{"limit": 50, "promptSha256": flight.Hash("prompt 7")}, 50},
+		{"old, one CLI", map[string]any{"limit": 50, "cli": "grok", "until": old}, 50},
+		{"score at least 3", map[string]any{"limit": 50, "minScore": 3}, 50},
+		{"ten by CLI", map[string]any{"limit": 50, "cli": "rare"}, 10},
+		{"none by agent", map[string]any{"limit": 50, "principal": "nobody"}, 0},
+		{"none by prompt", map[string]any{"limit": 50, "promptSha256": flight.Hash("never")}, 0},
+		{"none by two common values", map[string]any{"limit": 50, "cli": "codex", "status": "denied"}, 0},
+		{"none by policy and score", map[string]any{"limit": 50, "policy": "strict", "minScore": 5}, 0},
+		{"none by time", map[string]any{"limit": 50, "cli": "claude", "since": time.Now().Add(time.Hour).Format(time.RFC3339)}, 0},
+	}
+	quickest := make([]time.Duration, len(cases))
+	for round := range max(b.N, 51) {
+		for i, c := range cases {
+			n, took := list(c.args)
+			if n != c.want {
+				b.Fatalf("%s: %d rows, want %d", c.name, n, c.want)
+			}
+			if round == 0 || took < quickest[i] {
+				quickest[i] = took
+			}
+		}
+	}
+	for i, c := range cases {
+		b.Logf("%-28s %8s  %.2f of all", c.name, quickest[i].Round(time.Microsecond), float64(quickest[i])/float64(quickest[0]))
+	}
+	b.ReportMetric(float64(quickest[0].Microseconds()), "µs-all")
+	b.ReportMetric(float64(slices.Max(quickest))/float64(slices.Min(quickest)), "slowest/quickest")
+}
+
+// instant stands in for a CLI that has its answer ready.
+const instant = `#!/bin/sh
+cat >/dev/null
+echo '{"type":"result","subtype":"success","is_error":false,"result":"done","session_id":"s","usage":{"input_tokens":1,"output_tokens":1}}'
+`
+
+// BenchmarkRequest measures a whole request (scored, decided, recorded, run
+// under supervision, parsed, answered) to an instant stand-in for a CLI,
+// against a bare spawn of the stand-in with the same input. Both are the
+// quickest of many, interleaved.
+func BenchmarkRequest(b *testing.B) {
+	w := newWard(b, instant, "[dispatch]\ncli_effects = \"classic\"\n")
+	dir := b.TempDir()
+	program := ""
+	for _, e := range w.Env {
+		if path, ok := cutPath(e); ok {
+			program = filepath.Join(path, "claude")
+		}
+	}
+	var request, bare time.Duration
+	for round := range max(b.N, 101) {
+		start := time.Now()
+		var got struct {
+			Success  bool   `json:"success"`
+			Response string `json:"response"`
+			Error    string `json:"error"`
+		}
+		w.use("claude_request", dir, map[string]any{"prompt": "say done", "workingDir": dir, "forceRefresh": true}, &got)
+		took := time.Since(start)
+		if got.Response != "done" {
+			b.Fatalf("%+v", got)
+		}
+		start = time.Now()
+		cmd := exec.Command(program)
+		cmd.Stdin = nil
+		if out, err := cmd.Output(); err != nil || len(out) == 0 {
+			b.Fatal(err)
+		}
+		spawn := time.Since(start)
+		if round == 0 || took < request {
+			request = took
+		}
+		if round == 0 || spawn < bare {
+			bare = spawn
+		}
+	}
+	b.ReportMetric(float64(request.Microseconds()), "µs-request")
+	b.ReportMetric(float64(bare.Microseconds()), "µs-bare")
+	b.ReportMetric(float64(request)/float64(bare), "request/bare")
+}
+
+// cutPath is the first folder of a PATH variable.
+func cutPath(e string) (string, bool) {
+	const name = "PATH="
+	if len(e) < len(name) || e[:len(name)] != name {
+		return "", false
+	}
+	return filepath.SplitList(e[len(name):])[0], true
+}
