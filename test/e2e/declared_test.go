@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
@@ -210,6 +211,9 @@ func TestConstraintsHoldOverNodes(t *testing.T) {
 		}
 	})
 	onB := n.b.Client(n.token)
+	for _, c := range []*client.Client{n.agent, onB} {
+		submit(t, c, callOf("list_elements", "")) // so that there is a session
+	}
 	var wg sync.WaitGroup
 	var allowed atomic.Int32
 	for i := range 20 {
