@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 )
 
@@ -21,14 +22,18 @@ type finding struct {
 	Repair string `json:"repair,omitzero"`
 	// Holds says of an agent whether it is held, advisory or not held.
 	Holds string `json:"holds,omitzero"`
+	// CLI is all that is known about a CLI that requests can be handed to, and
+	// NextActions what to do about it.
+	CLI         *dispatch.Version `json:"cli,omitzero"`
+	NextActions []string          `json:"next_actions,omitzero"`
 }
 
 func newDoctor(a *app) *cobra.Command {
 	var readOnly bool
 	cmd := a.withJSON(&cobra.Command{
 		Use: "doctor", Short: "Look at this installation and say what is wrong and how to mend it", Args: cobra.NoArgs,
-		Long: `Looks at the gate, its files and every agent that is installed here, and says what is
-wrong and how to mend it. An agent's CLI is run through one call that the gate denies,
+		Long: `Looks at the gate, its files, every agent that is installed here and every CLI that
+requests can be handed to, and says what is wrong and how to mend it. An agent's CLI is run through one call that the gate denies,
 with a scripted model on this machine in place of its own: what it does counts, not what
 its settings say. Run it where you work, because a directory can have settings of its own.`,
 		Example: `  gatehouse doctor
@@ -101,6 +106,7 @@ func (a *app) examine(cmd *cobra.Command, prove bool) ([]finding, error) {
 			Repair: "gatehouse install --system, as the administrator; docs/threat-model.md says what that changes",
 		})
 	}
+	findings = append(findings, a.examineDispatch(cmd)...)
 	if !h.Enrolled {
 		findings = append(findings, finding{Name: "approvers", State: "warn", Text: "nobody is enrolled, so nothing can be approved", Repair: "gatehouse approver add NAME > me.key"})
 	}

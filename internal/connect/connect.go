@@ -165,6 +165,7 @@ func Make(name string, p Place, h *Hook) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s %w", a.title, err)
 	}
+	edits = append(edits, skillFile(name, p, h)...)
 	plan := &Plan{Agent: name, Notes: notes}
 	for _, e := range edits {
 		old, err := readFile(e.path)
@@ -208,7 +209,11 @@ func (p *Plan) Apply() error {
 
 func (c *Change) apply(agent string) error {
 	if c.New == nil {
-		return errors.Join(os.Remove(c.Path), ignoreMissing(os.Remove(c.Path+backup)))
+		err := errors.Join(os.Remove(c.Path), ignoreMissing(os.Remove(c.Path+backup)))
+		if filepath.Base(c.Path) == "SKILL.md" {
+			_ = os.Remove(filepath.Dir(c.Path)) // the folder of the skill, unless more is in it
+		}
+		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(c.Path), 0o755); err != nil {
 		return err
@@ -217,7 +222,7 @@ func (c *Change) apply(agent string) error {
 	if info, err := os.Stat(c.Path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	written := ours(string(c.Old), agent) || bytes.Contains(c.Old, []byte(blockBegin)) // by an earlier connect
+	written := ours(string(c.Old), agent) || bytes.Contains(c.Old, []byte(skillMark)) || bytes.Contains(c.Old, []byte(blockBegin)) // by an earlier connect
 	if _, err := os.Lstat(c.Path + backup); c.Old != nil && !written && errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile(c.Path+backup, c.Old, mode); err != nil {
 			return err

@@ -263,3 +263,37 @@ func TestRules(t *testing.T) {
 		t.Errorf("what was written does not load: %v\n%s", err, once)
 	}
 }
+
+// TestSkill: an agent that reads skills gets the gate's, one of the same name
+// that somebody else wrote stays as it is, and undoing removes only the gate's.
+func TestSkill(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"claude", "codex", "gemini", "grok", "vibe"} {
+		for _, theirs := range []string{"", "a skill of mine\n"} {
+			home := t.TempDir()
+			path := filepath.Join(home, "."+name, "skills", "secure-orchestration", "SKILL.md")
+			if theirs != "" {
+				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, []byte(theirs), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := connect.Place{Scope: connect.User, Home: home, Dir: t.TempDir()}
+			apply(t, name, p, hook())
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if theirs != "" && string(text) != theirs || theirs == "" && !strings.Contains(string(text), "approvalStrategy: \"mcp_managed\"") {
+				t.Errorf("%s has the skill %q", name, text)
+			}
+			apply(t, name, p, nil)
+			text, err = os.ReadFile(path)
+			if string(text) != theirs || theirs == "" && !os.IsNotExist(err) {
+				t.Errorf("%s: undone it is %q: %v", name, text, err)
+			}
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/provider"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
 
 // Version says which program a CLI is.
@@ -19,13 +20,21 @@ type Version struct {
 	SHA256    string `json:"sha256,omitzero"`
 	Version   string `json:"version,omitzero"`
 	Error     string `json:"error,omitzero"`
+	provider.Look
+	// Gated says that every tool call of a run is decided, and Held that a run
+	// could not reach the gate's own files: it runs as the gate's own user.
+	Gated bool `json:"gated"`
+	Held  bool `json:"held"`
 }
 
 // versions asks the installed CLIs for their versions, each in an empty
 // environment and a directory with nothing in it.
 func (s *Service) versions(ctx context.Context) (out []Version) {
 	for _, cli := range call.CLIs() {
-		v := Version{CLI: cli}
+		v := Version{CLI: cli, Gated: s.gated()}
+		if files, extra, err := s.template(cli); err == nil {
+			v.Look = provider.LookAt(cli, s.opts.UserHome, s.opts.Env, files, extra)
+		}
 		p, err := s.programs.find(provider.Program(cli), s.opts.Env("PATH"))
 		if err != nil {
 			v.Error = err.Error()
@@ -45,4 +54,10 @@ func (s *Service) versions(ctx context.Context) (out []Version) {
 		out = append(out, v)
 	}
 	return out
+}
+
+// gated says whether the policy has every tool call decided, for whoever asks.
+func (s *Service) gated() bool {
+	snap, _ := s.opts.Policy(&call.Call{Kind: call.Dispatch})
+	return snap != nil && snap.Settings.Dispatch.CLIEffects != policy.EffectsClassic
 }

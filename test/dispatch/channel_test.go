@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -167,6 +168,86 @@ func TestHostileRepository(t *testing.T) {
 		}
 		if err != nil || len(a.asked) == 0 {
 			t.Errorf("asked %v, told %q: %v", a.asked, told, err)
+		}
+	})
+}
+
+// TestChannelSubAgents: what a sub-agent does is asked about as well.
+func TestChannelSubAgents(t *testing.T) {
+	t.Parallel()
+	spawn := map[string]canary.Step{
+		"claude": {Tool: "Agent", Input: []byte(`{"description":"a task","prompt":"do it","subagent_type":"general-purpose"}`)},
+		"grok":   {Tool: "spawn_subagent", Input: []byte(`{"description":"a task","prompt":"do it","subagent_type":"general-purpose"}`)},
+	}
+	for name, step := range spawn {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAgent(t, name)
+			var first sync.Once
+			both := canary.Step{Make: func([]string) canary.Step {
+				next := canary.Step{Command: "touch made.txt"}
+				first.Do(func() { next = step })
+				return next
+			}}
+			_, _, err := a.turn(func(t inrun.Tool) inrun.Verdict {
+				if call.FoldTool(t.Name) == call.OpShell {
+					return no(t)
+				}
+				return yes(t)
+			}, both)
+			if err != nil {
+				t.Error(err)
+			}
+			asked := false
+			for _, q := range a.asked {
+				asked = asked || call.FoldTool(q.Name) == call.OpShell
+			}
+			if !asked || a.exists("made.txt") {
+				t.Errorf("asked %+v; ran: %v", a.asked, a.exists("made.txt"))
+			}
+		})
+	}
+}
+
+// TestChannelWrites: a file that is written is asked about as such, with what
+// goes into it.
+func TestChannelWrites(t *testing.T) {
+	steps := map[string]func(path string) canary.Step{
+		"claude": func(path string) canary.Step {
+			return canary.Step{Tool: "Write", Input: []byte(`{"file_path":"` + path + `","content":"what was written\n"}`)}
+		},
+		"codex": func(path string) canary.Step {
+			return canary.Step{Command: "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: " + path + "\n+what was written\n*** End Patch\nEOF"}
+		},
+		"gemini": func(path string) canary.Step {
+			return canary.Step{Tool: "write_file", Input: []byte(`{"file_path":"` + path + `","content":"what was written\n"}`)}
+		},
+		"grok": func(path string) canary.Step {
+			return canary.Step{Tool: "search_replace", Input: []byte(`{"file_path":"` + path + `","old_string":"","new_string":"what was written\n"}`)}
+		},
+	}
+	each(t, func(t *testing.T, name string) {
+		for _, verdict := range []func(inrun.Tool) inrun.Verdict{no, yes} {
+			a := newAgent(t, name)
+			_, _, err := a.turn(verdict, steps[name](a.dir+"/made.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(a.asked) != 1 {
+				t.Fatalf("asked %+v", a.asked)
+			}
+			q := a.asked[0]
+			switch op := call.FoldTool(q.Name); op {
+			case call.OpFileWrite, call.OpFileEdit, call.OpPatch:
+			default:
+				t.Errorf("asked about %s: %s", op, q.Args)
+			}
+			if args := string(q.Args); !strings.Contains(args, a.dir+"/made.txt") || !strings.Contains(args, "what was written") {
+				t.Errorf("asked about %s", args)
+			}
+			if want := verdict(q).Answer == inrun.Run; a.exists("made.txt") != want {
+				t.Errorf("it is there: %v", !want)
+			}
 		}
 	})
 }

@@ -21,6 +21,7 @@ var claude = adapter{
 	login:   [][2]string{{".claude/.credentials.json", ".claude/.credentials.json"}},
 	hosts:   []string{"api.anthropic.com"},
 	models:  []string{"sonnet", "opus", "haiku"},
+	channel: "permission prompts over standard input and output",
 	prepare: prepareClaude,
 }
 

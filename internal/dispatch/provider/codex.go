@@ -17,6 +17,7 @@ var codex = adapter{
 	login:   [][2]string{{".codex/auth.json", ".codex/auth.json"}},
 	hosts:   []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
 	models:  []string{"gpt-5-codex", "gpt-5"},
+	channel: "approvals of codex app-server",
 	prepare: prepareCodex,
 }
 

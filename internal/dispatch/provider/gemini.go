@@ -20,6 +20,7 @@ var gemini = adapter{
 	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
 	hosts:   []string{"*.googleapis.com"},
 	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
+	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGemini,
 }
 

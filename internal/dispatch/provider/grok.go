@@ -20,6 +20,7 @@ var grok = adapter{
 	login:   [][2]string{{".grok/auth.json", ".grok/auth.json"}},
 	hosts:   []string{"api.x.ai", "*.grok.com"},
 	models:  []string{"grok-4.5", "grok-build"},
+	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGrok,
 }
 

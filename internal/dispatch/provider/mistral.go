@@ -22,6 +22,7 @@ var mistral = adapter{
 	login:   [][2]string{{".vibe/.env", ".vibe/.env"}},
 	hosts:   []string{"api.mistral.ai"},
 	models:  []string{"devstral-2", "mistral-medium"},
+	channel: "a strict hook",
 	prepare: prepareMistral,
 }
 

@@ -105,6 +105,8 @@ type adapter struct {
 	env []string
 	// login is what it keeps its login in, below the user's home and its own.
 	login [][2]string
+	// channel is how its tool calls are asked about.
+	channel string
 	// prepare fills in the launch.
 	prepare func(*builder) error
 	// hosts are where its models are.

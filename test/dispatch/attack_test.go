@@ -1,0 +1,89 @@
+package dispatch_test
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+)
+
+// runners are a CLI with a channel and one with a hook, the fastest of each.
+func runners(t *testing.T, fn func(t *testing.T, h *house)) {
+	t.Parallel()
+	t.Run("channel", func(t *testing.T) {
+		t.Parallel()
+		fn(t, newHouse(t, "grok", cli(t, "grok").Program))
+	})
+	t.Run("hook", func(t *testing.T) {
+		t.Parallel()
+		fn(t, newHouse(t, "mistral", vibeStandIn(t)))
+	})
+}
+
+// TestAttack10BlockReachesRun: an agent that is blocked does not go on in a run
+// that it asked for before.
+func TestAttack10BlockReachesRun(t *testing.T) {
+	runners(t, func(t *testing.T, h *house) {
+		write(t, h.dir+"/a.txt", "what a.txt holds\n")
+		write(t, h.dir+"/b.txt", "what b.txt holds\n")
+		h.model.Play(canary.Step{Command: "cat a.txt"}, canary.Step{Make: func([]string) canary.Step {
+			err := h.Client(h.credential).Do(context.Background(), "POST", "/v1/danger", &api.BlockRequest{Agent: h.agent(), Reason: "the test blocks it"}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			return canary.Step{Command: "cat b.txt"}
+		}})
+		h.ask("Read both")
+		if told := h.model.Results(); !said(told, "what a.txt holds") || said(told, "what b.txt holds") {
+			t.Errorf("the model was told %q", told)
+		}
+	})
+}
+
+// TestAttack10TaintOfRun: what a run took in is on whoever asked for it, so that
+// neither can wash it off with the other.
+func TestAttack10TaintOfRun(t *testing.T) {
+	runners(t, func(t *testing.T, h *house) {
+		write(t, h.dir+"/.env", "PASSWORD=hunter2hunter2\n")
+		h.present()
+		h.model.Play(canary.Step{Command: "cat .env"})
+		done := make(chan answer, 1)
+		go func() { done <- h.ask("Read the settings") }()
+		h.approve(done)
+		<-done
+		list := &api.TaintList{}
+		if err := h.Client(h.credential).Do(context.Background(), "GET", "/v1/taints", nil, list); err != nil {
+			t.Fatal(err)
+		}
+		found := func(x session.Tainted) bool { return x.Agent == h.agent() && x.Workspace == real(t, h.dir) }
+		if len(list.Taints) == 0 || !found(list.Taints[0]) {
+			t.Errorf("taints: %+v", list.Taints)
+		}
+	})
+}
+
+// agent is who the requests come from: the newest call says it.
+func (h *house) agent() string {
+	h.t.Helper()
+	for _, r := range h.records("call") {
+		if strings.HasSuffix(r.Operation, "_request") {
+			agent, _, _ := strings.Cut(r.Principal, "/")
+			return agent
+		}
+	}
+	h.t.Fatal("no request is on record")
+	return ""
+}
+
+func real(t *testing.T, dir string) string {
+	t.Helper()
+	out, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
