@@ -1,6 +1,7 @@
 package connect_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,6 +169,26 @@ func TestLeftAlone(t *testing.T) {
 		if _, err := connect.Make("claude", connect.Place{Scope: connect.User, Home: home}, hook()); err == nil || !strings.Contains(err.Error(), "left as it is") {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	// The administrator's requirements of Codex are ours alone or not at all.
+	root := t.TempDir()
+	codex := connect.Place{Scope: connect.Machine, Root: root}
+	plan, err := connect.Make("codex", codex, hook())
+	if err != nil || len(plan.Changes) != 1 || !strings.Contains(string(plan.Changes[0].New), "allow_managed_hooks_only = true") {
+		t.Fatalf("%+v %v", plan, err)
+	}
+	if err := plan.Apply(); err != nil {
+		t.Fatal(err)
+	}
+	if undo, err := connect.Make("codex", codex, nil); err != nil || undo.Apply() != nil {
+		t.Error(err)
+	}
+	file := plan.Changes[0].Path
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte("[features]\nx = true\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connect.Make("codex", codex, hook()); err == nil {
+		t.Error("requirements of others were joined")
 	}
 	if _, err := connect.Make("grok", connect.Place{Scope: connect.Machine}, hook()); err == nil {
 		t.Error("Grok has machine settings now")

@@ -126,7 +126,7 @@ var runsAnyway = map[string]bool{
 // repository, which then cannot switch the hook off.
 func TestMachineSettings(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"claude", "gemini"} {
+	for _, name := range []string{"claude", "codex", "gemini"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := begin(t, name)
@@ -135,7 +135,7 @@ func TestMachineSettings(t *testing.T) {
 			for path, text := range repositorySettings[name] {
 				w.write(filepath.Join(w.dir, path), text)
 			}
-			w.cli = w.withMachine(root, map[string]string{"claude": "/etc/claude-code", "gemini": "/etc/gemini-cli"}[name])
+			w.cli = w.withMachine(root, map[string]string{"claude": "/etc/claude-code", "codex": "/etc/codex", "gemini": "/etc/gemini-cli"}[name])
 			results, _ := w.run(canary.Run{Reckless: true}, canary.Step{Command: "touch never.txt"})
 			if w.exists("never.txt") || !saw(results, "the test forbids it") {
 				t.Errorf("it ran: %t; the model saw %q", w.exists("never.txt"), results)
@@ -151,6 +151,9 @@ func (w *world) withMachine(root, dir string) canary.CLI {
 	bwrap, err := exec.LookPath("bwrap")
 	if err != nil || os.Geteuid() != 0 {
 		w.t.Skip("the administrator's settings lie under /etc; bubblewrap and root show the CLI others")
+	}
+	if _, err := os.Stat(dir); err != nil { // it is made to be covered
+		w.t.Cleanup(func() { _ = os.Remove(dir) })
 	}
 	program := filepath.Join(w.home, w.cli.Name+"-managed")
 	w.write(program, "#!/bin/sh\nexec "+bwrap+" --bind / / --dev-bind /dev /dev --ro-bind "+filepath.Join(root, dir)+" "+dir+" -- "+w.cli.Program+" \"$@\"\n")

@@ -85,6 +85,8 @@ func connected(t *testing.T, name string, args ...string) *world {
 // prepare writes what the CLI itself needs to start without a person.
 func (w *world) prepare() {
 	switch w.cli.Name {
+	case "codex": // its folder has to be there, whatever is in it
+		must(w.t, os.MkdirAll(filepath.Join(w.home, ".codex"), 0o755))
 	case "gemini":
 		w.write(filepath.Join(w.home, ".gemini", "settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 	}
