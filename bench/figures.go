@@ -119,7 +119,7 @@ var figures = []figure{
 		bar: 3,
 	},
 	{
-		name: "dispatch: approval_list, newest 50 of 1,000,000, the slowest of 13 filters against the quickest", pkg: "test/dispatch",
+		name: "dispatch: approval_list, newest 50 of 1,000,000 through the API, all, ten and none", pkg: "test/dispatch",
 		value: metric{"BenchmarkApprovalList", "µs-all"}, ratio: metric{"BenchmarkApprovalList", "slowest/quickest"},
 		bar: 3,
 	},

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -236,6 +237,38 @@ func TestInterceptors(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 		})
+	}
+}
+
+// editing is a gate at which a person puts other arguments in place.
+type editing struct {
+	args json.RawMessage
+	done []string
+}
+
+func (e *editing) Submit(context.Context, tool.Call) (tool.Verdict, error) {
+	return tool.Verdict{Allowed: true, ID: "c", Args: e.args}, nil
+}
+
+func (e *editing) Done(_ context.Context, _ tool.Call, _, outcome, _ string) error {
+	e.done = append(e.done, outcome)
+	return nil
+}
+
+// TestEditsAreHeldToo: what a person puts in place of the arguments is held
+// against the declaration again.
+func TestEditsAreHeldToo(t *testing.T) {
+	t.Parallel()
+	dir := real(t)
+	for path, want := range map[string]string{dir + "/b": "succeeded", "/etc/passwd": "refused"} {
+		e := &editing{args: args(t, pathInput{Path: path, Text: "x"})}
+		out := agent(t, tool.AgentSpec{Tools: []*tool.Tool{writer(dir, tool.Constraints{})}, Gate: e}).Invoke().Call(t.Context(), "write_report", args(t, pathInput{Path: dir + "/a", Text: "x"}))
+		if out.Denied != (want == "refused") || !slices.Equal(e.done, []string{want}) {
+			t.Errorf("edited to %s: %+v, %v", path, out, e.done)
+		}
+	}
+	if _, err := os.Stat(dir + "/a"); err == nil {
+		t.Error("the arguments that were edited away ran")
 	}
 }
 

@@ -65,7 +65,15 @@ func TestAttack41LiveAsks(t *testing.T) {
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("hello from " + r.Host + "\n")) }))
 	defer server.Close()
-	gate := gatetest.Start(t)
+	// The gate takes receipts from its own program alone, and here that is the
+	// one that runs the test.
+	program, err := exec.LookPath("gatehouse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate := gatetest.New(t)
+	gate.Program = program
+	gate.Up()
 	credential, _ := gate.Enrol("ann")
 	asked := answering(t, gate, credential, func(r *admin.Request) (int, bool) {
 		return 1, strings.HasPrefix(r.Facts.Words, "yes.test:80 ")

@@ -25,14 +25,11 @@ type Layer struct {
 	Problem string   `json:"problem,omitzero"`
 }
 
-// LayerActs are what can be put on record about a layer: that it is about to be
-// accepted, what came of that, and that it is about to be discarded.
-var LayerActs = []string{"accept", "accepted", "discard"}
-
 var layerHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // RecordLayer puts an approver's act about a layer on record, under the hash over
-// everything in it.
+// everything in it: that it is about to be accepted, what came of that, or that
+// it is about to be discarded.
 func (d *Desk) RecordLayer(ctx context.Context, a Actor, what, hash string, l Layer) error {
 	if !layerHash.MatchString(hash) {
 		return &Error{text: "not the hash of a layer", status: http.StatusBadRequest, cause: errors.New(hash)}

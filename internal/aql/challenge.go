@@ -45,6 +45,9 @@ type Challenges struct {
 	Show func(ctx context.Context, c *approval.Challenge) (reached string)
 	// Record appends to the log.
 	Record func(tx *store.Tx, act Act) error
+	// Check refuses a call that could not be performed, so that nobody is asked
+	// about it; nil lets all be asked about.
+	Check func(*call.Call) error
 }
 
 // Operations lists the group.
@@ -134,6 +137,11 @@ func (g *Challenges) confirm(ctx context.Context, j *Job, p confirmParams) (any,
 	c := &call.Call{
 		Kind: call.Native, Surface: j.Surface, Principal: j.Principal, Held: j.Held, Operation: p.Operation, ElementType: j.ElementType,
 		Args: p.Params, Dir: j.Dir,
+	}
+	if g.Check != nil {
+		if err := g.Check(c); err != nil {
+			return nil, err
+		}
 	}
 	filed := g.Gate.File(ctx, c)
 	out := &Confirmation{State: "denied", Level: filed.Answer.Decision.Level, Message: filed.Answer.Message}

@@ -3,12 +3,10 @@ package argument
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
@@ -99,9 +97,6 @@ func (g *Gate) CheckHost(word string) error { return g.host(word) }
 
 // CheckVariable holds a variable's name against the environment side.
 func (g *Gate) CheckVariable(name string) error { return g.variable(name) }
-
-// CheckCommand holds a command line or a program against the exec side.
-func (g *Gate) CheckCommand(line string) error { return g.command(line) }
 
 // CheckProgram holds the name or path of one program against the exec side.
 func (g *Gate) CheckProgram(name string) error { return g.program(name) }
@@ -211,42 +206,4 @@ func (g *Gate) variable(name string) error {
 		return nil
 	}
 	return fmt.Errorf("the policy lets the tool see the variables %s, not %s", stance, match.Visible(name))
-}
-
-// program judges the name or path of one program.
-func (g *Gate) program(name string) error {
-	stance := g.policy.Exec
-	switch stance.Mode() {
-	case declare.Unspecified, declare.ModeAll:
-		return nil
-	}
-	for _, item := range stance.Items() {
-		if item == name || path.IsAbs(name) && path.Clean(name) == item {
-			return nil
-		}
-	}
-	return fmt.Errorf("the policy lets the tool start %s, not %s", stance, match.Visible(name))
-}
-
-// command judges a command line: every program in it must be listed, and all
-// of it must be readable. A lone program name is the shortest command line.
-func (g *Gate) command(line string) error {
-	stance := g.policy.Exec
-	if stance.Mode() == declare.Unspecified || stance.Mode() == declare.ModeAll {
-		return nil
-	}
-	a := shell.Analyze(line, shell.Options{})
-	if !a.Complete || len(a.Commands) == 0 {
-		return fmt.Errorf("the policy lets the tool start %s; the command line cannot be read whole: %s", stance, match.Visible(line))
-	}
-	for i := range a.Commands {
-		c := &a.Commands[i]
-		if c.Program == "" {
-			return fmt.Errorf("the policy lets the tool start %s; which program %s starts cannot be known", stance, match.Visible(line[c.Span.Start:c.Span.End]))
-		}
-		if err := g.program(c.Word); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -115,7 +115,7 @@ func TestCheck(t *testing.T) {
 		{"the same name elsewhere", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":"/tmp/git log"}`, []string{"/cmd"}},
 		{"a program nobody knows", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":"$X log"}`, []string{"/cmd"}},
 		{"the words of an array", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":["git","rm"]}`, nil},
-		{"the first word of an array", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":["sh","-c","git"]}`, []string{"/cmd/0"}},
+		{"the first word of an array", &declare.Policy{Exec: declare.Only("git")}, `{"cmd":["sh","-c","git"]}`, []string{"/cmd"}},
 		{"exec none", &declare.Policy{Exec: declare.None}, `{"cmd":"true"}`, []string{"/cmd"}},
 		// What cannot be read.
 		{"broken JSON", uploads, `{"a":"/srv/uploads/a"`, []string{""}},
@@ -268,5 +268,57 @@ func TestEveryRoleHolds(t *testing.T) {
 	}
 	if got := g.Check([]byte(`{"a":{"c":"/in/x"}}`), nil); got != nil {
 		t.Error(got)
+	}
+}
+
+// TestCommandLinesAreHeldWhole: a command line whose programs are all declared
+// is still held to the files and hosts that it names.
+func TestCommandLinesAreHeldWhole(t *testing.T) {
+	t.Parallel()
+	p := &declare.Policy{
+		Filesystem: declare.Filesystem{Read: declare.Only("./in/**"), Write: declare.Only("./out/**")},
+		Network:    declare.Only("api.example.com"), Exec: declare.Only("cat", "cp", "rm", "curl", "echo"),
+	}
+	for line, want := range map[string]bool{
+		"cat in/a":                               true,
+		"cp in/a out/b":                          true,
+		"curl https://api.example.com/x":         true,
+		"cat /etc/passwd":                        false,
+		"cat in/../../secret":                    false,
+		"cat in/link":                            false, // leads out
+		"cp in/a /etc/cron.d/x":                  false,
+		"echo x > ../y":                          false,
+		"rm -rf in":                              false,
+		"cat $HOME/.ssh/id_rsa":                  false,
+		"cat ~/.ssh/id_rsa":                      false,
+		"cat in/*":                               true,
+		"cat /etc/*":                             false,
+		"cp in/a \"$X\"":                         false,
+		"curl https://evil.example.net/x":        false,
+		"curl -d @/etc/passwd api.example.com":   false,
+		"curl -o /etc/x https://api.example.com": false,
+	} {
+		for name, exec := range map[string]declare.Stance{"listed": p.Exec, "all": declare.All, "unspecified": {}} {
+			q := *p
+			q.Exec = exec
+			g := gate(t, &q, map[string]declare.Role{"cmd": "command"})
+			raw, err := json.Marshal(map[string]string{"cmd": line})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := &links{to: map[string]string{"/work/project/in/link": "/etc/passwd"}}
+			if got := g.Check(raw, l); (got == nil) != want {
+				t.Errorf("%s, exec %s: %v", line, name, got)
+			}
+			if strings.ContainsAny(line, "*$~>\"") {
+				continue // only a shell reads these
+			}
+			if raw, err = json.Marshal(map[string][]string{"cmd": strings.Fields(line)}); err != nil {
+				t.Fatal(err)
+			}
+			if got := g.Check(raw, l); (got == nil) != want {
+				t.Errorf("%s as words, exec %s: %v", line, name, got)
+			}
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
@@ -25,6 +26,7 @@ type walk struct {
 	at    declare.Place
 	index []int // of the items, for messages
 	out   []call.Evidence
+	words []string // of a command that is an array
 	// granted says that something fell under what the declaration grants.
 	granted bool
 	// each, if set, hears of every string and its roles; nothing is judged.
@@ -105,11 +107,17 @@ func (w *walk) array() error {
 	if _, err := w.dec.ReadToken(); err != nil {
 		return err
 	}
+	outer := w.words
+	w.words = nil
 	for i := 0; w.dec.PeekKind() != ']'; i++ {
 		if err := w.below(declare.Part{Item: true}, i); err != nil {
 			return err
 		}
 	}
+	if len(w.words) > 0 {
+		w.judged(w.gate.policy.Exec, w.gate.command(strings.Join(w.words, " "), w.links))
+	}
+	w.words = outer
 	_, err := w.dec.ReadToken()
 	return err
 }
@@ -139,7 +147,11 @@ func (w *walk) judge(s string) {
 		w.judged(g.policy.Environment, g.variable(s))
 	}
 	if roles&declare.IsCommand != 0 {
-		w.judged(g.policy.Exec, w.argv(s))
+		if n := len(w.index); n > 0 && w.index[n-1] >= 0 {
+			w.words = append(w.words, shell.Quote(s)) // judged at the end of the array
+		} else {
+			w.judged(g.policy.Exec, g.command(s, w.links))
+		}
 	}
 	if roles&declare.IsRead != 0 {
 		_, err := g.path(declare.RoleRead, s, w.links)
@@ -170,18 +182,6 @@ func granting(a, b declare.Stance) declare.Stance {
 		return a
 	}
 	return b
-}
-
-// argv judges a value with the role of a command: a line, or the words of an
-// array, of which only the first names a program.
-func (w *walk) argv(s string) error {
-	if n := len(w.index); n > 0 && w.index[n-1] >= 0 {
-		if w.index[n-1] > 0 {
-			return nil
-		}
-		return w.gate.program(s)
-	}
-	return w.gate.command(s)
 }
 
 // candidate says whether a string without a role is looked at.

@@ -249,7 +249,9 @@ func (d *daemon) open(ctx context.Context, addr string) (err error) {
 		return errors.Join(err, d.store.Close())
 	}
 	if _, err := d.keeper.Recover(ctx); err != nil {
-		return errors.Join(err, d.store.Close())
+		// Nothing in a batch loosens, so this keeps nobody from starting; it is
+		// tried again at every start.
+		d.log.Error("a batch that an earlier run did not finish could not be taken back", "error", err)
 	}
 	if closed > 0 {
 		d.log.Warn("calls of an earlier run had no known end; their outcome is unknown", "calls", closed)
@@ -303,7 +305,7 @@ func (d *daemon) wire(addr string) error {
 	d.restore = d.openRestore()
 	d.gate = gate.New(gate.Options{
 		Policy: d.book.For, Observer: observer{d.machine, d.keeper}, State: d.state, Asker: d, Keeper: restorer{d.restore}, Describe: d.record.describe, NewID: d.newID, Log: d.log,
-		Scope: policy.Holds,
+		Scope: policy.Holds, Took: d.record.took,
 	})
 	d.upstreams = &upstreams{store: d.store, registry: upstream.New(d.keys), record: d.record.act}
 	d.admin = admin.New(admin.Options{

@@ -103,7 +103,7 @@ func (m moreTools) Call(ctx context.Context, who aql.Caller, name string, args j
 	if err != nil {
 		answer = map[string]any{"success": false, "error": dispatchError(err).Error()}
 	}
-	text, err := json.Marshal(answer)
+	text, err := json.Marshal(answer, ours)
 	if err != nil {
 		return aql.Result{Text: "the answer cannot be written", IsError: true}
 	}
@@ -116,8 +116,11 @@ func (d *daemon) useTool(ctx context.Context, who *api.ToolCaller, name string, 
 	if err != nil {
 		return nil, dispatchError(err)
 	}
-	return json.Marshal(answer)
+	return json.Marshal(answer, ours)
 }
+
+// ours are answers of our own making, in which no name occurs twice.
+var ours = jsontext.AllowDuplicateNames(true)
 
 // dispatchError is an error in words that may be shown.
 func dispatchError(err error) error {

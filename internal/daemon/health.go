@@ -38,7 +38,7 @@ func (d *daemon) health(ctx context.Context) api.Health {
 // recorded; what is a matter of state is read when asked for.
 func (d *daemon) metrics() http.Handler {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), d.record.counts,
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), d.record.counts, d.record.times,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gatehouse_requests_pending", Help: "Requests that wait for a person."}, d.pendingCount),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "gatehouse_policy_broken", Help: "Policy files that do not load."},
 			func() float64 { return float64(len(d.book.Status().Broken)) }),

@@ -116,15 +116,21 @@ func (d *daemon) tidyFlight(ctx context.Context) error {
 	tick := time.NewTicker(time.Hour)
 	defer tick.Stop()
 	for {
-		err := d.store.Write(ctx, func(tx *store.Tx) error {
-			now, err := tx.Now()
-			if err != nil {
+		for more := true; more; {
+			err := d.store.Write(ctx, func(tx *store.Tx) error {
+				now, err := tx.Now()
+				if err != nil {
+					return err
+				}
+				more, err = d.flight.Drop(tx, now.Add(-d.retention))
 				return err
+			})
+			if err != nil {
+				more = false
+				if ctx.Err() == nil {
+					d.log.Warn("old flight records could not be dropped", "error", err)
+				}
 			}
-			return d.flight.Drop(tx, now.Add(-d.retention))
-		})
-		if err != nil && ctx.Err() == nil {
-			d.log.Warn("old flight records could not be dropped", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -41,6 +41,7 @@ func (d *daemon) openTools() error {
 	}
 	about.Params = native.Params
 	d.tools = &aql.Tools{Gate: d.gate, Native: native, Begin: d.keeper.Begin, More: d.dispatchTools(), Log: d.log}
+	ask.Check = d.tools.Check
 	return nil
 }
 
@@ -107,6 +108,7 @@ type upstreams struct {
 	of          uint64 // the change that the rest was read after
 	list        []upstream.Entry
 	credentials map[[2]string]string
+	withheld    map[string]map[upstream.Offer]string
 }
 
 // Changed counts the changes.
@@ -134,6 +136,7 @@ func (u *upstreams) watch(ctx context.Context, changed func(context.Context)) er
 func (u *upstreams) fresh() {
 	if now := u.changes.Load(); u.credentials == nil || now != u.of {
 		u.of, u.list, u.credentials = now, nil, make(map[[2]string]string)
+		u.withheld = make(map[string]map[upstream.Offer]string)
 	}
 }
 
@@ -175,6 +178,25 @@ func (u *upstreams) Credential(ctx context.Context, name, agent string) (secret 
 	}
 	u.credentials[key] = secret
 	return secret, nil
+}
+
+// Withheld says what of an upstream's offers waits to be accepted.
+func (u *upstreams) Withheld(ctx context.Context, name string) (out map[upstream.Offer]string, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.fresh()
+	if out, ok := u.withheld[name]; ok {
+		return out, nil
+	}
+	err = u.store.Read(ctx, func(tx *store.Tx) error {
+		out, err = u.registry.Withheld(tx, name)
+		return err
+	})
+	if err != nil {
+		return nil, admin.PublicError(err)
+	}
+	u.withheld[name] = out
+	return out, nil
 }
 
 // Compare holds what an upstream says about itself against its pins, and puts

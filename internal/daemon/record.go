@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,6 +28,7 @@ type recorder struct {
 	manifest atomic.Pointer[string]
 	log      *slog.Logger
 	counts   *prometheus.CounterVec
+	times    *prometheus.HistogramVec
 }
 
 func newRecorder(log *slog.Logger) *recorder {
@@ -35,10 +37,18 @@ func newRecorder(log *slog.Logger) *recorder {
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "gatehouse_events_total", Help: "Events recorded, by kind, level and outcome.",
 		}, []string{"kind", "level", "outcome"}),
+		times: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gatehouse_call_seconds", Help: "How long the parts of a call's way took.", Buckets: prometheus.ExponentialBuckets(1e-5, 4, 11),
+		}, []string{"part"}),
 	}
 	r.hideFields(nil)
 	r.manifest.Store(new(string))
 	return r
+}
+
+// took counts how long a part of a call's way took.
+func (r *recorder) took(part string, took time.Duration) {
+	r.times.WithLabelValues(part).Observe(took.Seconds())
 }
 
 // hideFields names further fields whose values are never stored.

@@ -137,13 +137,10 @@ func commandText(strs []String) (text, where string, ok bool) {
 	}
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = quote(w.Text)
+		quoted[i] = shell.Quote(w.Text)
 	}
 	return strings.Join(quoted, " "), words[0].Where, true
 }
-
-// quote writes a word so that a shell reads just that.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
 // effect turns one effect into what the call needs.
 func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) {
@@ -336,12 +333,6 @@ func (x *extractor) database(c *shell.Command, at call.Evidence) {
 	x.need(call.FSWrite, "database "+server, at)
 }
 
-// ports are those that programs use when they are given a bare host.
-var ports = map[string]int{
-	"ssh": 22, "scp": 22, "sftp": 22, "rsync": 22, "ftp": 21, "telnet": 23, "psql": 5432, "mysql": 3306, "clickhouse-client": 9000,
-	"redis-cli": 6379, "mongosh": 27017,
-}
-
 // commandHost adds the need to reach a host that a command names.
 func (x *extractor) commandHost(program, host string, at call.Evidence) {
 	h, err := match.ParseHost(host)
@@ -350,7 +341,7 @@ func (x *extractor) commandHost(program, host string, at call.Evidence) {
 		return
 	}
 	if h.Port == 0 {
-		h.Port = ports[program]
+		h.Port = shell.DefaultPort(program)
 	}
 	x.addHost(h, at)
 }

@@ -93,7 +93,7 @@ func (h *holding) run() {
 	}
 	quoted := make([]string, len(r.Command))
 	for i, w := range r.Command {
-		quoted[i] = quote(w)
+		quoted[i] = shell.Quote(w)
 	}
 	a := shell.Analyze(strings.Join(quoted, " "), shell.Options{Cwd: h.x.call.Dir, Home: h.x.base.Home, Knowledge: h.x.opts.Knowledge})
 	for i := range a.Commands {

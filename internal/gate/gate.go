@@ -36,6 +36,9 @@ type Options struct {
 	Keeper Keeper
 	// Scope says whether one need lies within another, for session grants.
 	Scope grant.Scope
+	// Took is told how long each part of a call's way took: describe, decide,
+	// record; nil if nobody wants to know.
+	Took func(part string, took time.Duration)
 	// Log receives what goes wrong; nil discards it.
 	Log *slog.Logger
 }
@@ -134,8 +137,10 @@ func (g *Gate) Attended(c *call.Call) bool {
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edited *RequestState) {
+	begun := time.Now()
 	snap, head := g.opts.Policy(sub.Call)
 	in, change, err := g.describe(ctx, sub.Call, snap, g.opts.State.Standing)
+	begun = g.took("describe", begun)
 	if err != nil {
 		return g.broken(sub.Call, call.Decision{}, err), nil
 	}
@@ -148,6 +153,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 	t.union(ctx)
 	t.decide()
 	t.preview()
+	begun = g.took("decide", begun)
 	err = g.opts.State.Commit(ctx, func(tx Tx) error {
 		t.answer, t.filed, t.edited = nil, nil, nil // the transaction may run more than once
 		now, err := tx.Standing(sub.Call)
@@ -174,6 +180,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		}
 		return t.rule(tx)
 	})
+	g.took("record", begun)
 	if err != nil {
 		return g.broken(sub.Call, t.decision, err), nil
 	}
@@ -181,6 +188,15 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 		g.opts.Asker.Filed(t.filed, RequestState{ID: t.answer.Request, State: "pending", Expires: t.answer.Expires})
 	}
 	return t.keep(ctx), t.edited
+}
+
+// took tells how long a part took, and when the next begins.
+func (g *Gate) took(part string, since time.Time) time.Time {
+	now := time.Now()
+	if g.opts.Took != nil {
+		g.opts.Took(part, now.Sub(since))
+	}
+	return now
 }
 
 // replaced goes on with the call that a person put in place of the one

@@ -6,6 +6,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
 // wrapped puts another command line in place of the one in a tool's input,
@@ -34,14 +36,11 @@ func wrapped(input jsontext.Value, argv []string) (jsontext.Value, error) {
 	return nil, errors.New("the command is not where it should be, so it cannot be put into a sandbox")
 }
 
-// quote writes a word for a shell.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
 // line writes words as a shell reads them back.
 func line(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, w := range argv {
-		quoted[i] = quote(w)
+		quoted[i] = shell.Quote(w)
 	}
 	return strings.Join(quoted, " ")
 }

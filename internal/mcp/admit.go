@@ -10,6 +10,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/link"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/wire"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/upstream"
 )
 
 // call makes a call of a request: the one form in which tools, prompts,
@@ -29,6 +30,9 @@ func (x *exchange) call(ctx context.Context, t *target, l *live, m *wire.Message
 		// An approval is for the tool as it was defined when it was given.
 		c.Forward = append(c.Forward, call.Field{Name: "tool definition", Value: pin})
 	} else {
+		if err := x.offered(ctx, t, m); err != nil {
+			return nil, err
+		}
 		c.Operation = call.MCPRequest(t.name, m.Method)
 		c.Args = wire.Set(object(m.Value(m.Params)), map[string]jsontext.Value{"_meta": nil})
 	}
@@ -86,14 +90,14 @@ func (x *exchange) forwards(m *wire.Message) ([]call.Field, error) {
 }
 
 // listing says where a list answer has its items, and how one is asked for.
-type listing struct{ array, key, method, param string }
+type listing struct{ array, key, method, param, kind string }
 
 // lists are the list requests.
 var lists = map[string]listing{
-	"tools/list":               {"tools", "name", "tools/call", "name"},
-	"prompts/list":             {"prompts", "name", "prompts/get", "name"},
-	"resources/list":           {"resources", "uri", "resources/read", "uri"},
-	"resources/templates/list": {"resourceTemplates", "uriTemplate", "resources/read", "uri"},
+	"tools/list":               {"tools", "name", "tools/call", "name", upstream.Tool},
+	"prompts/list":             {"prompts", "name", "prompts/get", "name", upstream.Prompt},
+	"resources/list":           {"resources", "uri", "resources/read", "uri", upstream.Resource},
+	"resources/templates/list": {"resourceTemplates", "uriTemplate", "resources/read", "uri", upstream.Template},
 }
 
 // private are the cache hints of a filtered list: it was made for one caller.
@@ -135,6 +139,15 @@ func (x *exchange) visible(ctx context.Context, t *target, l *live, method strin
 		}
 		for _, it := range list.Items {
 			hidden[it.Name] = survey.Good[it.Name] == "" || !survey.same(it.Name, it.Of(list.Raw()))
+		}
+	}
+	if method != "tools/list" {
+		withheld, err := x.compareOffers(ctx, t, kind.kind, list)
+		if err != nil {
+			return nil, err
+		}
+		for offer := range withheld {
+			hidden[offer.Name] = true
 		}
 	}
 	for _, it := range list.Items {

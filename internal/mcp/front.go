@@ -28,6 +28,9 @@ type Upstreams interface {
 	Credential(ctx context.Context, name, agent string) (string, error)
 	// Compare holds what an upstream says about itself against its pins.
 	Compare(ctx context.Context, name string, seen []upstream.Definition) (*upstream.Comparison, error)
+	// Withheld says which prompts, resources and templates of an upstream wait to
+	// be accepted, and why.
+	Withheld(ctx context.Context, name string) (map[upstream.Offer]string, error)
 	// Changed counts the changes, so that what was compared can be kept until
 	// the next one.
 	Changed() uint64

@@ -32,6 +32,9 @@ func newBench(t *testing.T, limits restore.Limits) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, home: t.TempDir(), dir: dir, now: time.Now()}
+	if limits == (restore.Limits{}) {
+		limits = restore.DefaultLimits()
+	}
 	b.Store = restore.Open(restore.Options{
 		Dir:  b.home,
 		Sign: func(text []byte) []byte { sum := sha256.Sum256(append([]byte("key"), text...)); return sum[:] },

@@ -68,3 +68,15 @@ func (a *analyzer) refspec(w *word) {
 		a.unknown(w.span, "pushes something that is not known")
 	}
 }
+
+// object is what git is to show. A file with credentials is that in a commit
+// (HEAD:.env) as well.
+func (a *analyzer) object(w *word) {
+	w.each(func(text string) {
+		name := text[strings.LastIndexByte(text, ':')+1:]
+		if w.known && a.kb.PathTags(name).Secret() == knowledge.TagSecret {
+			f := word{text: name, known: true, span: w.span, at: -1}
+			a.readPath(&f, false)
+		}
+	})
+}

@@ -126,3 +126,6 @@ func splitWords(s string) ([]string, bool) {
 	}
 	return out, in == 0
 }
+
+// Quote writes a word so that a shell reads just that.
+func Quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -158,6 +158,8 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.readPath(w, false)
 	case knowledge.RoleList:
 		a.readPath(w, true)
+	case knowledge.RoleObject:
+		a.object(w)
 	case knowledge.RoleStamp:
 		if !strings.HasPrefix(w.text, "+") {
 			a.does(knowledge.DoesPrivilege, w.span, "")

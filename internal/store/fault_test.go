@@ -63,7 +63,7 @@ func wantErr(t *testing.T, what string, err error, want ...error) {
 func TestDatabaseFull(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.SQLite(t))
-	write(t, s, createKept, `PRAGMA max_page_count = 120`)
+	write(t, s, createKept, `PRAGMA max_page_count = 250`)
 	big := func(tx *store.Tx) error {
 		_, err := tx.Exec(`INSERT INTO kept (body) VALUES ($1)`, make([]byte, 20_000))
 		return err

@@ -197,3 +197,40 @@ func TestJournalKeepsClock(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What cannot be put into the database is a reason to take no more: a gate whose database is full, locked or read-only
+// says so, and does not go on until the journal is full as well.
+func TestJournalDoesNotHideFailures(t *testing.T) {
+	t.Parallel()
+	opts := storetest.SQLite(t)
+	d := &storetest.Driver{}
+	opts.Alone, opts.Wrap = true, d.Wrap
+	s := storetest.Open(t, opts)
+	write(t, s, createKept)
+	put := func(n int) error {
+		return s.WriteLight(t.Context(), func(tx *store.Tx) error { return tx.Put(keptTable, n, nil) })
+	}
+	if err := put(1); err != nil {
+		t.Fatal(err)
+	}
+	d.Before(func(query string) error {
+		if query == "BEGIN IMMEDIATE" {
+			return store.ErrLocked
+		}
+		return nil
+	})
+	if err := put(2); err != nil {
+		t.Errorf("before anybody could notice: %v", err)
+	}
+	if n := count(t, s); n != 0 {
+		t.Errorf("%d rows in a database that cannot be written", n)
+	}
+	wantErr(t, "a write after that", put(3), store.ErrLocked, store.ErrCommit)
+	d.Before(nil)
+	if err := put(4); err != nil {
+		t.Error(err)
+	}
+	if n := count(t, s); n != 3 {
+		t.Errorf("%d rows, want 3", n)
+	}
+}

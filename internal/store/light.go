@@ -12,7 +12,7 @@ import (
 // light makes jobs durable in the journal and answers them. It returns those that need a transaction, of which nothing
 // is done; what was written to the journal all the same is passed over when that transaction is committed.
 func (w *writer) light(jobs []*job) (heavy []*job) {
-	if w.journal == nil || w.journal.failed || w.session == nil {
+	if w.journal == nil || w.journal.failed || w.session == nil || w.stuck {
 		return jobs
 	}
 	ctx, cancel := w.store.dialect.groupContext()
@@ -153,7 +153,7 @@ func (w *writer) emptied() {
 	if w.seq == w.settled {
 		return
 	}
-	w.settled = w.seq
+	w.settled, w.stuck = w.seq, false
 	clear(w.waiting)
 	w.waiting = w.waiting[:0]
 	w.rows.Store(0)

@@ -112,6 +112,7 @@ type writer struct {
 	store *Store
 	queue chan *job
 	wake  chan struct{} // says that something is in the queue
+	crowd atomic.Int32  // how many the last group from the queue had
 
 	turn    sync.Mutex
 	session *session    // nil until needed, and after a failure
@@ -121,6 +122,7 @@ type writer struct {
 	seq     int64    // of the last entry of the journal
 	settled int64    // of the last one that is in the database
 	waiting []entry  // those in between
+	stuck   bool     // they could not be put into the database when that was last tried
 	rows    atomic.Int64
 }
 
@@ -129,9 +131,9 @@ func newWriter(s *Store) *writer {
 }
 
 // alone serves a job at once if nobody else writes or waits: handing it to another goroutine and back would take as
-// long as the write itself.
+// long as the write itself. Where the last group had several, the others are about to come, and the job waits for them.
 func (w *writer) alone(s *Store, ctx context.Context, j *job) bool {
-	if len(w.queue) > 0 || ctx.Err() != nil || !w.turn.TryLock() {
+	if w.crowd.Load() > 1 || len(w.queue) > 0 || ctx.Err() != nil || !w.turn.TryLock() {
 		return false
 	}
 	defer w.turn.Unlock()
@@ -165,6 +167,7 @@ func (w *writer) next() bool {
 	if len(jobs) == 0 {
 		return false
 	}
+	w.crowd.Store(int32(len(jobs)))
 	done := make(chan struct{})
 	go func() { // its own goroutine, so that runtime.Goexit in a function does not end the writer
 		defer close(done)
@@ -237,6 +240,7 @@ func (w *writer) answerRest(jobs []*job) {
 func (w *writer) attempt(jobs []*job, savepoints bool) error {
 	ctx, cancel := w.store.dialect.groupContext()
 	defer cancel()
+	w.stuck = len(w.waiting) > 0 // until this or another one is committed
 	if err := w.begin(ctx); err != nil {
 		return fmt.Errorf("%w: %w", ErrCommit, fault(err))
 	}
@@ -257,6 +261,7 @@ func (w *writer) attempt(jobs []*job, savepoints bool) error {
 		}
 	}
 	if g.kept == 0 {
+		w.stuck = false // what failed is the functions' own
 		return nil
 	}
 	if err := g.commit(); err != nil {

@@ -19,6 +19,12 @@ import (
 const (
 	Tool         = "tool"
 	Instructions = "instructions"
+	// Prompt, Resource and Template are the words of what a server offers besides
+	// tools. Servers list new ones all the time, so each is pinned when it is
+	// first seen; one whose words change afterwards waits like a tool.
+	Prompt   = "prompt"
+	Resource = "resource"
+	Template = "resource template"
 	// Surveyed marks that the tools were seen, all of them, even if there were none.
 	Surveyed = "surveyed"
 	// Origin is what serves: the command of a server that is wrapped in place.
@@ -61,6 +67,27 @@ const (
 	firstSight = "first sight"
 )
 
+// Offer is a prompt, a resource or a template.
+type Offer struct{ Kind, Name string }
+
+var offers = map[string]bool{Prompt: true, Resource: true, Template: true}
+
+// maxOffers bounds what a server can have the gate keep of it.
+const maxOffers = 4096
+
+// Withheld lists what of a server's prompts, resources and templates waits to be
+// accepted, each with the reason.
+func (g *Registry) Withheld(tx *store.Tx, upstream string) (map[Offer]string, error) {
+	pins, err := g.Pins(tx, upstream)
+	out := map[Offer]string{}
+	for _, p := range pins {
+		if offers[p.Kind] && p.State == waiting {
+			out[Offer{p.Kind, p.Name}] = p.Reason
+		}
+	}
+	return out, err
+}
+
 // Comparison says what of an upstream's definitions is as it was pinned.
 type Comparison struct {
 	// Good are the tools that are, each with the digest of its definition.
@@ -69,6 +96,8 @@ type Comparison struct {
 	Hidden map[string]string
 	// Instructions says that the instructions are as they were pinned.
 	Instructions bool
+	// Withheld says which prompts, resources and templates are hidden, and why.
+	Withheld map[Offer]string
 	// News are the definitions that were not seen before.
 	News []Pin
 }
@@ -85,11 +114,13 @@ func (g *Registry) Compare(tx *store.Tx, upstream string, seen []Definition, wri
 	if err != nil {
 		return nil, err
 	}
-	out := &Comparison{Good: map[string]string{}, Hidden: map[string]string{}, Instructions: true}
+	out := &Comparison{Good: map[string]string{}, Hidden: map[string]string{}, Withheld: map[Offer]string{}, Instructions: true}
 	first := map[string]bool{
 		Tool: find(pins, Surveyed, "", pinned) == nil, Surveyed: true, Origin: true,
 		Instructions: find(pins, Instructions, "", pinned) == nil,
+		Prompt:       true, Resource: true, Template: true,
 	}
+	room := maxOffers - len(pins)
 	for _, d := range seen {
 		p := Pin{Upstream: upstream, Kind: d.Kind, Name: d.Name, State: waiting, Text: d.Text, Seen: now}
 		old := find(pins, d.Kind, d.Name, pinned)
@@ -101,8 +132,12 @@ func (g *Registry) Compare(tx *store.Tx, upstream string, seen []Definition, wri
 			p.Reason = "it changed since it was pinned"
 		case d.Objection != "":
 			p.Reason = "its words are suspicious: " + d.Objection
+		case offers[d.Kind] && room <= 0:
+			out.note(&d, "") // it was looked at, and more are not kept
+			continue
 		case first[d.Kind]:
 			p.State, p.By = pinned, firstSight
+			room--
 		default:
 			p.Reason = "it is new"
 		}
@@ -135,6 +170,8 @@ func (c *Comparison) note(d *Definition, reason string) {
 		c.Hidden[d.Name] = reason
 	case d.Kind == Instructions:
 		c.Instructions = reason == ""
+	case offers[d.Kind] && reason != "":
+		c.Withheld[Offer{d.Kind, d.Name}] = reason
 	case d.Kind == Origin && reason != "":
 		c.Hidden[""] = reason // nothing of another server is good
 	}

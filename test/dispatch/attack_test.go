@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
@@ -86,4 +87,27 @@ func real(t *testing.T, dir string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// TestIdleClockStandsStill: a run that waits for a person is not idle, however
+// long the person takes.
+func TestIdleClockStandsStill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the shortest idle time is half a minute")
+	}
+	runners(t, func(t *testing.T, h *house) {
+		h.present()
+		h.model.Play(canary.Step{Command: "touch asked.txt"})
+		done := make(chan answer, 1)
+		go func() { done <- h.ask("Make asked.txt", "--idle-timeout-ms", "30000") }()
+		r := h.pending(done)
+		time.Sleep(35 * time.Second) // the person thinks
+		h.yes(r)
+		if a := <-done; !a.Success {
+			t.Errorf("answered %+v", a)
+		}
+		if !h.exists("asked.txt") {
+			t.Error("what was approved did not run")
+		}
+	})
 }

@@ -144,9 +144,9 @@ func (h *house) present() {
 	<-joined
 }
 
-// approve waits for the run's question and says yes, once. The test fails if
-// the run ends without one.
-func (h *house) approve(ended <-chan answer) {
+// pending waits for the run's question. The test fails if the run ends without
+// one.
+func (h *house) pending(ended <-chan answer) admin.Request {
 	h.t.Helper()
 	for {
 		list := &api.ApprovalList{}
@@ -154,11 +154,7 @@ func (h *house) approve(ended <-chan answer) {
 			h.t.Fatal(err)
 		}
 		if len(list.Requests) > 0 {
-			r := list.Requests[0]
-			if err := h.Client(h.credential).Do(context.Background(), "POST", "/v1/approvals/"+r.ID+"/approve", &api.ApproveRequest{Digest: r.Digest}, nil); err != nil {
-				h.t.Fatal(err)
-			}
-			return
+			return list.Requests[0]
 		}
 		select {
 		case a := <-ended:
@@ -167,6 +163,17 @@ func (h *house) approve(ended <-chan answer) {
 		}
 	}
 }
+
+// yes approves a request, once.
+func (h *house) yes(r admin.Request) {
+	h.t.Helper()
+	if err := h.Client(h.credential).Do(context.Background(), "POST", "/v1/approvals/"+r.ID+"/approve", &api.ApproveRequest{Digest: r.Digest}, nil); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// approve says yes to the run's question.
+func (h *house) approve(ended <-chan answer) { h.yes(h.pending(ended)) }
 
 // records lists the log's records of a kind.
 func (h *house) records(kind string) []admin.Record {

@@ -83,6 +83,11 @@ func TestConfirmOperationFollows(t *testing.T) {
 	if got := m.ok("confirm_operation", map[string]any{"operation": "creat_element", "params": map[string]any{}}); got.str("state") != "denied" || !strings.Contains(got.text, "create_element") {
 		t.Errorf("an operation that does not exist: %s", got.text)
 	}
+	waits := len(w.pending())
+	m.refused("description", "confirm_operation", map[string]any{"operation": "create_element", "params": map[string]any{"element_type": "skill", "name": "z"}})
+	if got := len(w.pending()); got != waits {
+		t.Errorf("%d requests wait, not %d: somebody is asked about a call that cannot run", got, waits)
+	}
 	if got := m.ok("confirm_operation", map[string]any{"operation": "list_elements"}); got.str("state") != "not_needed" {
 		t.Errorf("a read: %s", got.text)
 	}

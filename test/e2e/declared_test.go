@@ -1,14 +1,20 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
 // lenient is a policy that lets a hook's tools go ahead.
@@ -192,4 +198,43 @@ func TestForceAtStep(t *testing.T) {
 	}
 	w.done(w.want(gate.Allowed, in("b_tool", `{}`)))
 	w.done(w.want(gate.Allowed, in("a_tool", `{}`)))
+}
+
+// TestConstraintsHoldOverNodes: of twenty calls that come at once on two nodes
+// of one database, no more run than the declaration says.
+func TestConstraintsHoldOverNodes(t *testing.T) {
+	t.Parallel()
+	n := beginTwo(t, func(a, b *gatetest.Gate) {
+		for _, g := range []*gatetest.Gate{a, b} {
+			write(t, policyOf(g), lenient)
+			write(t, filepath.Join(g.Home, "tools.yaml"), "gatehouse: 1\ntools:\n  - {name: limited_tool, constraints: {maxInvocations: 3}}\n")
+		}
+	})
+	onB := n.b.Client(n.token)
+	for _, c := range []*client.Client{n.agent, onB} {
+		submit(t, c, callOf("list_elements", "")) // so that there is a session
+	}
+	var wg sync.WaitGroup
+	var allowed atomic.Int32
+	for i := range 20 {
+		c := n.agent
+		if i%2 == 1 {
+			c = onB
+		}
+		wg.Go(func() {
+			in := callOf("limited_tool", fmt.Sprintf(`{"n":%d}`, i))
+			in.Kind = "external"
+			out := &api.CallResponse{}
+			if err := c.Do(context.Background(), "POST", "/v1/calls", in, out); err != nil {
+				t.Error(err)
+			}
+			if out.Verdict == gate.Allowed {
+				allowed.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	if allowed.Load() != 3 {
+		t.Errorf("%d calls ran of a tool that may run 3 times", allowed.Load())
+	}
 }

@@ -2,8 +2,11 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -44,6 +47,10 @@ func TestC02DenyIsFinal(t *testing.T) {
 	out := k.denied("create_element", "skill", map[string]any{"name": "x", "description": "x"}, "a-no")
 	if out.Told.Request != "" || len(k.requests()) != 0 || !out.Told.Final {
 		t.Errorf("there is something to confirm: %s", out.Raw)
+	}
+	asked := k.ok("confirm_operation", "", map[string]any{"operation": "create_element", "params": map[string]any{"element_type": "skill", "name": "x", "description": "x"}})
+	if !strings.Contains(asked.Text, `"state":"denied"`) || len(k.requests()) != 0 {
+		t.Errorf("asked for ahead: %s", asked.Text)
 	}
 }
 
@@ -93,6 +100,25 @@ func TestC05Defaults(t *testing.T) {
 		got := described.Operations[i]
 		if got.Name != op.Name || got.Level != op.Level.String() || got.Endpoint != op.Endpoint.String() || got.Rationale == "" || got.CanBeElevated != op.CanBeElevated {
 			t.Errorf("%s is described as %+v", op.Name, got)
+		}
+	}
+	// The levels as they were promised, not as the table has them.
+	base := map[string]string{"READ": "AUTO_APPROVE", "CREATE": "CONFIRM_SESSION", "UPDATE": "CONFIRM_SINGLE_USE", "DELETE": "CONFIRM_SINGLE_USE", "EXECUTE": "CONFIRM_SINGLE_USE"}
+	differs := map[string]string{
+		"verify_challenge": "AUTO_APPROVE", "release_deadlock": "AUTO_APPROVE", "confirm_operation": "AUTO_APPROVE", "approve_cli_permission": "AUTO_APPROVE",
+		"complete_execution": "CONFIRM_SESSION", "continue_execution": "CONFIRM_SESSION", "prepare_handoff": "CONFIRM_SESSION",
+	}
+	fixed := []string{"delete_element", "clear", "clear_github_auth", "execute_agent", "abort_execution", "resume_from_handoff", "release_deadlock", "permission_prompt", "approve_cli_permission"}
+	for _, op := range described.Operations {
+		want := base[op.Endpoint]
+		if other, ok := differs[op.Name]; ok {
+			want = other
+		}
+		if op.Level != want {
+			t.Errorf("%s on %s is %s, want %s", op.Name, op.Endpoint, op.Level, want)
+		}
+		if slices.Contains(fixed, op.Name) && op.CanBeElevated {
+			t.Errorf("%s can be elevated", op.Name)
 		}
 	}
 	k.ok("list_elements", "", nil)
@@ -150,6 +176,9 @@ func TestC11AfterTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tool := range tools.Tools {
+		if !strings.HasPrefix(tool.Name, "mcp_aql") {
+			continue // of another server
+		}
 		reads := tool.Name == "mcp_aql_read"
 		if a := tool.Annotations; a.ReadOnlyHint != reads || *a.DestructiveHint != (!reads && tool.Name != "mcp_aql_create") {
 			t.Errorf("%s: %+v", tool.Name, a)
@@ -164,6 +193,24 @@ func TestC11AfterTheClient(t *testing.T) {
 	k.ok("activate_element", "persona", named("no"))
 	for range 3 { // a client that always allows sends it again and again
 		k.denied("create_element", "skill", map[string]any{"name": "x", "description": "x"}, "no")
+	}
+	// Nor does it help to say that somebody approved it.
+	other := beginKeeper(t, nil)
+	for range 3 {
+		other.pending("create_element", "skill", map[string]any{"name": "x", "description": "x"})
+	}
+	res, err := other.session.CallTool(t.Context(), &sdk.CallToolParams{
+		Name: "mcp_aql_create", Meta: sdk.Meta{"approved": true, "permission": "always"},
+		Arguments: map[string]any{"operation": "create_element", "element_type": "skill", "params": map[string]any{"name": "x", "description": "x"}},
+	})
+	if err != nil || !res.IsError {
+		t.Errorf("a client that says it was approved: %+v %v", res, err)
+	}
+	for _, claim := range []string{"confirmed", "approved", "permissionLevel"} {
+		out := other.tool("mcp_aql_create", map[string]any{"operation": "create_element", "element_type": "skill", "params": map[string]any{"name": "x", "description": "x"}, claim: true})
+		if !out.IsError || other.file("skills/x.md") != "" {
+			t.Errorf("with %s: %s", claim, out.Text)
+		}
 	}
 }
 

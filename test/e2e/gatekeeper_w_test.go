@@ -3,10 +3,13 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -499,22 +502,41 @@ func TestW19AnswersTeachNoBypass(t *testing.T) {
 	}
 }
 
-// TestW20ConsoleApproves: a person answers on the console, and the counters
-// can be scraped.
+// TestW20ConsoleApproves: a person approves and denies on the console's own
+// forms and in the terminal, and what can be scraped counts the decisions and
+// says how long the parts of a call's way take.
 func TestW20ConsoleApproves(t *testing.T) {
 	t.Parallel()
 	k := beginKeeper(t, nil)
-	params := map[string]any{"name": "x", "description": "x"}
-	id := k.pending("create_element", "skill", params).Told.Request
-	c := k.signedIn()
-	if page := c.Get("/requests/" + id); !strings.Contains(page.Body, "create_element") || !strings.Contains(page.Body, `data-test="approve`) {
-		t.Error("the page has no way to approve")
+	params := func(name string) map[string]any { return map[string]any{"name": name, "description": "x"} }
+	me := k.signedIn()
+	id := k.pending("create_element", "skill", params("yes")).Told.Request
+	answer := form(t, me, id, url.Values{"offer": {"0"}})
+	time.Sleep(1100 * time.Millisecond) // what was on screen for less than a second cannot be approved
+	if page := me.Post("/requests/"+id+"/approve", answer); page.Status != http.StatusSeeOther {
+		t.Fatalf("the form: %d %s", page.Status, page.Body)
 	}
-	k.approve(id)
-	k.ok("create_element", "skill", params)
+	if r := k.look(id); r.State != "approved" || r.Channel != "console" {
+		t.Errorf("the request is %s on %q", r.State, r.Channel)
+	}
+	k.ok("create_element", "skill", params("yes"))
+	id = k.pending("create_element", "skill", params("no")).Told.Request
+	me.Post("/requests/"+id+"/deny", form(t, me, id, url.Values{"text": {"not this one"}}))
+	if got := k.ok("confirm_operation", "", map[string]any{"request": id}); !strings.Contains(got.Text, `"state":"denied"`) || !strings.Contains(got.Text, "not this one") {
+		t.Errorf("denied on the console: %s", got.Text)
+	}
+	id = k.pending("create_element", "skill", params("cli")).Told.Request
+	k.Must("approvals", "approve", id, "--credential-file", k.key)
+	k.ok("create_element", "skill", params("cli"))
+
 	_, body := k.HTTP("GET", "/metrics", k.credential, nil, nil)
-	if !strings.Contains(string(body), "gatehouse_") {
-		t.Errorf("no counters: %.200s", body)
+	for _, want := range []string{
+		`gatehouse_events_total{kind="call",level="CONFIRM_SESSION",outcome="pending"}`, `gatehouse_events_total{kind="call",level="AUTO_APPROVE",outcome="allowed"}`,
+		`gatehouse_call_seconds_count{part="describe"}`, `gatehouse_call_seconds_count{part="decide"}`, `gatehouse_call_seconds_count{part="record"}`, "gatehouse_requests_pending 0",
+	} {
+		if !strings.Contains(string(body), want) {
+			t.Errorf("the metrics lack %s", want)
+		}
 	}
 }
 

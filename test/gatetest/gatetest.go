@@ -70,6 +70,9 @@ func Binary(t testing.TB) string {
 type Gate struct {
 	// Home is its directory, URL its TCP address.
 	Home, URL string
+	// Program is what is started: the binary of this tree, unless a test
+	// says otherwise.
+	Program string
 	// Args are what `up` is started with, besides the directory and address.
 	Args []string
 	// Env is added to the daemon's environment.
@@ -79,7 +82,6 @@ type Gate struct {
 	Wrap []string
 
 	t    testing.TB
-	bin  string
 	addr string
 	cmd  *exec.Cmd
 	log  *syncBuffer
@@ -110,7 +112,7 @@ func New(t testing.TB, args ...string) *Gate {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	g := &Gate{Home: home, URL: "http://" + addr, Args: args, t: t, bin: Binary(t), addr: addr, log: &syncBuffer{}}
+	g := &Gate{Program: Binary(t), Home: home, URL: "http://" + addr, Args: args, t: t, addr: addr, log: &syncBuffer{}}
 	t.Cleanup(func() {
 		g.Stop()
 		if t.Failed() {
@@ -148,7 +150,7 @@ func (g *Gate) TryUp() error {
 
 // Launch starts the daemon and does not wait for it.
 func (g *Gate) Launch() error {
-	line := slices.Concat(g.Wrap, []string{g.bin, "up", "--data", g.Home, "--listen", g.addr}, g.Args)
+	line := slices.Concat(g.Wrap, []string{g.Program, "up", "--data", g.Home, "--listen", g.addr}, g.Args)
 	g.cmd = exec.Command(line[0], line[1:]...)
 	g.cmd.Env = append(os.Environ(), g.Env...)
 	g.cmd.Stdout, g.cmd.Stderr = g.log, g.log
@@ -201,7 +203,7 @@ func (g *Gate) Client(secret string) *client.Client { return client.Unix(g.Socke
 // printed and its exit code.
 func (g *Gate) Run(args ...string) (stdout, stderr string, code int) {
 	g.t.Helper()
-	cmd := exec.Command(g.bin, args...)
+	cmd := exec.Command(g.Program, args...)
 	cmd.Env = append(os.Environ(), "GATEHOUSE_HOME="+g.Home)
 	cmd.SysProcAttr = ownSession(false)
 	var out, errs bytes.Buffer

@@ -243,6 +243,13 @@ func TestDeclaredConstraints(t *testing.T) {
     constraints: {consecutiveDenials: 2}
 `)
 	session := h.begin("/mcp/files", `{}`)
+	// What would be denied now is not even listed.
+	listed := h.say("/mcp/files", `{"jsonrpc":"2.0","id":5,"method":"tools/list"}`, session).last()
+	for tool, want := range map[string]bool{"echo": true, "length": true, "noisy": true, "page": false, "look": false} {
+		if strings.Contains(listed, `"name":"`+tool+`"`) != want {
+			t.Errorf("%s is listed: %t, want %t: %s", tool, !want, want, listed)
+		}
+	}
 	expect := func(tool, args, reason string) {
 		t.Helper()
 		heard, ran := h.uses(session, tool, args)

@@ -302,16 +302,21 @@ func CacheURI(uri string) (what, key string, ok bool) {
 	return "", "", false
 }
 
-// Drop removes what is older than a time, a bounded number at once, and sums
-// that nobody can ask for any more.
-func (r *Recorder) Drop(tx *store.Tx, before time.Time) error {
+// maxDrop is how many records are dropped at once, so that others can write in
+// between.
+const maxDrop = 1000
+
+// Drop removes what is older than a time, and sums that nobody can ask for any
+// more. It says whether there is more to drop.
+func (r *Recorder) Drop(tx *store.Tx, before time.Time) (more bool, err error) {
 	now, err := tx.Now()
 	if err != nil {
-		return err
+		return false, err
 	}
-	if _, err := tx.Exec(`DELETE FROM flight WHERE id IN (SELECT id FROM flight WHERE time < $1 ORDER BY time LIMIT 1000)`, keyring.Micros(before)); err != nil {
-		return err
+	n, err := tx.Exec(`DELETE FROM flight WHERE id IN (SELECT id FROM flight WHERE time < $1 ORDER BY time LIMIT CAST($2 AS BIGINT))`, keyring.Micros(before), maxDrop)
+	if err != nil {
+		return false, err
 	}
 	_, err = tx.Exec(`DELETE FROM flight_sum WHERE latest < $1 OR kind = 'minute' AND latest < $2`, keyring.Micros(before), keyring.Micros(now.Add(-2*window)))
-	return err
+	return n == maxDrop, err
 }

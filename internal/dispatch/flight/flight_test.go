@@ -385,7 +385,13 @@ func TestDrop(t *testing.T) {
 	both(t, func(t *testing.T, s *store.Store, r *flight.Recorder) {
 		old := decide(t, s, r, flight.Record{Status: flight.Denied, CLI: "claude", Principal: coder}, "p")
 		young := decide(t, s, r, flight.Record{Status: flight.Denied, CLI: "claude", Principal: coder}, "p")
-		write(t, s, func(tx *store.Tx) error { return r.Drop(tx, old.Time.Add(time.Microsecond)) })
+		write(t, s, func(tx *store.Tx) error {
+			more, err := r.Drop(tx, old.Time.Add(time.Microsecond))
+			if more {
+				t.Error("there is more to drop than there was")
+			}
+			return err
+		})
 		got := list(t, s, r, coder, flight.Filter{CLI: "claude"}, "", 10).Approvals
 		if len(got) != 1 || got[0].ID != young.ID {
 			t.Errorf("%v", fmt.Sprint(got))

@@ -123,18 +123,20 @@ func (r *Recorder) place(tx *store.Tx, owner call.Principal, id string) (spot, e
 	return spot{keyring.Micros(rec.Time), rec.ID}, nil
 }
 
-// load reads the records of a page in one query.
-func (r *Recorder) load(tx *store.Tx, spots []spot) ([]listed, error) {
-	if len(spots) == 0 {
+// load reads the records that were found in one query. It always names as many
+// as are wanted, the last one again and again, so that the statement is the
+// same and need not be planned each time.
+func (r *Recorder) load(s *search) ([]listed, error) {
+	if len(s.found) == 0 {
 		return nil, nil
 	}
-	args := make([]any, len(spots))
+	args := make([]any, s.want)
 	var in strings.Builder
-	for i, s := range spots {
-		args[i] = s.id
+	for i := range args {
+		args[i] = s.found[min(i, len(s.found)-1)].id
 		fmt.Fprintf(&in, ",$%d", i+1)
 	}
-	list, err := store.All(tx, r.looked, `SELECT `+columns+` FROM flight WHERE id IN (`+in.String()[1:]+`)`, args...)
+	list, err := store.All(s.tx, r.looked, `SELECT `+columns+` FROM flight WHERE id IN (`+in.String()[1:]+`)`, args...)
 	slices.SortFunc(list, func(a, b listed) int {
 		return cmp.Or(b.rec.Time.Compare(a.rec.Time), cmp.Compare(b.rec.ID, a.rec.ID))
 	})
@@ -177,13 +179,13 @@ func (r *Recorder) find(s *search) ([]listed, error) {
 			return nil, err
 		}
 	}
-	return r.load(s.tx, s.found)
+	return r.load(s)
 }
 
 // Up to so many classes are asked one by one. Where there are more, chances are
 // that the newest records have enough that match, so some are looked at first.
 const (
-	fewClasses = 8
+	fewClasses = 10
 	firstLook  = 256
 )
 
@@ -215,20 +217,32 @@ func (s *search) scan(classes []class) (done bool, err error) {
 	return true, nil
 }
 
-// byClass merges the newest records of all classes that match.
+// byClass merges the newest records of all classes that match, some classes at
+// a time.
 func (s *search) byClass(classes []class) error {
-	f := &s.filter
-	for _, c := range classes {
+	for group := range slices.Chunk(classes, fewClasses) {
 		// The classes are in the order of their newest record: once that is older
 		// than all that was found, so is the rest.
-		if len(s.found) == s.want && c.newest <= s.found[s.want-1].time {
+		if len(s.found) == s.want && group[0].newest <= s.found[s.want-1].time {
 			break
 		}
-		text, args := s.query(`time, id`, `class = $4 AND `, s.want, c.id)
-		if f.Hash != "" {
-			text, args = s.query(`time, id`, `class = $4 AND prompt_hash = $5 AND `, s.want, c.id, f.Hash)
+		args := []any{s.high.time, s.high.id, s.least(), s.want}
+		hash := ``
+		if s.filter.Hash != "" {
+			args, hash = append(args, s.filter.Hash), ` AND prompt_hash = $5`
 		}
-		spots, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) { return p, rows.Scan(&p.time, &p.id) }, text, args...)
+		var text strings.Builder
+		for i := range fewClasses { // always as many, as in load
+			id := int64(-1)
+			if i < len(group) {
+				id = group[i].id
+			}
+			args = append(args, id)
+			fmt.Fprintf(&text, ` UNION ALL SELECT time, id FROM (SELECT time, id FROM flight WHERE class = $%d%s AND (time, id) < ($1, $2) AND time >= $3
+				ORDER BY time DESC, id DESC LIMIT CAST($4 AS BIGINT)) AS c%d`, len(args), hash, i)
+		}
+		spots, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) { return p, rows.Scan(&p.time, &p.id) },
+			strings.TrimPrefix(text.String(), " UNION ALL "), args...)
 		if err != nil {
 			return err
 		}
@@ -237,13 +251,17 @@ func (s *search) byClass(classes []class) error {
 	return nil
 }
 
+// least is the first time that a record must have to be among those wanted.
+func (s *search) least() int64 {
+	if len(s.found) == s.want {
+		return max(s.low, s.found[s.want-1].time)
+	}
+	return s.low
+}
+
 // query is the statement for the newest records of one index.
 func (s *search) query(what, where string, limit int, args ...any) (string, []any) {
-	low := s.low
-	if len(s.found) == s.want {
-		low = max(low, s.found[s.want-1].time)
-	}
-	args = append([]any{s.high.time, s.high.id, low}, args...)
+	args = append([]any{s.high.time, s.high.id, s.low}, args...)
 	args = append(args, limit)
 	return fmt.Sprintf(`SELECT %s FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT CAST($%d AS BIGINT)`, what, where, len(args)), args
 }

@@ -89,13 +89,14 @@ const (
 	RoleJQ                    // a jq or yq program
 	RoleConnect               // how to reach a server, credentials included
 	RoleStamp                 // the format of a date, which begins with "+"; anything else sets the clock
+	RoleObject                // what git is to show: data, unless it names a file with credentials
 	numRoles
 )
 
 var roleNames = [numRoles]string{
 	"data", "read", "list", "write", "new", "mutate", "moved", "delete", "remove", "cwd", "url", "host", "hostpath",
 	"hostdest", "command", "program", "shell", "shellarg", "script", "config", "assign", "var", "sed", "awk", "sql",
-	"gitconfig", "python", "code", "mount", "checkout", "refspec", "method", "verb", "jq", "connect", "stamp",
+	"gitconfig", "python", "code", "mount", "checkout", "refspec", "method", "verb", "jq", "connect", "stamp", "object",
 }
 
 // String gives the name used in the tables.
