@@ -155,7 +155,10 @@ func (x *extractor) unsaved() {
 	x.facts.Destroys = x.names(lost)
 	slices.Sort(touches)
 	x.facts.Touches = slices.Compact(touches)
-	x.facts.TouchesMore = x.loss.blind || x.loss.writesBlind || x.facts.Class == "unknown"
+	// What an MCP server changes is the server's; what its arguments name here
+	// is known.
+	_, _, tool, _ := call.SplitMCP(x.call.Operation)
+	x.facts.TouchesMore = x.loss.blind || x.loss.writesBlind || x.facts.Class == "unknown" && tool == ""
 }
 
 // names lists work in words, each once, and makes it part of the world that
