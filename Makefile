@@ -14,9 +14,6 @@ test:
 bench:
 	go run ./bench
 
-# The commands, into bin. The second stage of a sandbox starts without the Go
-# runtime where there is an entry for that (internal/launch).
+# The commands, into bin.
 build:
 	CGO_ENABLED=0 go build -trimpath -o bin/ ./cmd/...
-	[ "$$(go env GOOS)/$$(go env GOARCH)" != linux/amd64 ] || CGO_ENABLED=0 go build -trimpath -o bin/ \
-		-ldflags '-s -w -E=github.com/seed-3ebc6b8a/gatehouse/internal/launch.entry' ./cmd/gatehouse-launch

@@ -111,11 +111,9 @@ func (c *control) receive() (*report, error) {
 	if r.facts, err = strconv.ParseUint(parts[1], 16, 64); err != nil {
 		return nil, err
 	}
-	abi, err := strconv.ParseUint(parts[2], 16, 8)
-	if err != nil {
+	if r.abi, err = strconv.Atoi(parts[2]); err != nil {
 		return nil, err
 	}
-	r.abi = int(abi)
 	msgs, err := unix.ParseSocketControlMessage(oob[:oobn])
 	if err != nil {
 		return nil, err

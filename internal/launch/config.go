@@ -1,6 +1,9 @@
 package launch
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+)
 
 // Config is everything the second stage needs to know. The zero value runs
 // nothing: an empty Argv is an error.
@@ -75,15 +78,14 @@ const Started = "\x00gatehouse: started\x00"
 // ExitSetup is the exit status when the second stage could not lock itself in.
 const ExitSetup = 125
 
-// Encode returns the wire form of c: numbers in eight bytes, strings with their
-// length before and a NUL behind, each padded to eight bytes, lists with their
-// length before. Arguments and environment have a table of as many words as the
-// kernel wants addresses, which the second stage fills in: it makes no copies.
+var errConfig = errors.New("launch: malformed configuration")
+
+// Encode returns the wire form of c.
 func (c *Config) Encode() []byte {
 	e := encoder{}
 	e.str(c.Path)
-	e.vector(c.Argv)
-	e.vector(c.Env)
+	e.strs(c.Argv)
+	e.strs(c.Env)
 	e.str(c.Dir)
 	e.num(uint64(c.Umask))
 	e.str(string(c.Filter))
@@ -113,9 +115,42 @@ func (c *Config) Encode() []byte {
 	return e.b
 }
 
+// Decode reads the wire form. Anything short, long or out of range is refused.
+func Decode(b []byte) (*Config, error) {
+	d := decoder{b: b}
+	c := &Config{
+		Path:  d.str(),
+		Argv:  d.strs(),
+		Env:   d.strs(),
+		Dir:   d.str(),
+		Umask: uint32(d.num()),
+	}
+	c.Filter = []byte(d.str())
+	c.Notify = d.flag()
+	c.HandledFS, c.HandledNet, c.Scoped = d.num(), d.num(), d.num()
+	for range d.count() {
+		c.Rules = append(c.Rules, Rule{Path: d.str(), Access: d.num()})
+	}
+	for range d.count() {
+		c.Limits = append(c.Limits, Limit{Resource: uint32(d.num()), Value: d.num()})
+	}
+	c.Listen = uint16(d.num())
+	c.Socket = d.str()
+	c.TTY = d.flag()
+	for range d.count() {
+		c.Namespaces = append(c.Namespaces, d.num())
+	}
+	c.Quiet = d.flag()
+	c.Want = d.num()
+	if d.bad || len(d.b) != 0 || c.Path == "" || len(c.Argv) == 0 {
+		return nil, errConfig
+	}
+	return c, nil
+}
+
 type encoder struct{ b []byte }
 
-func (e *encoder) num(v uint64) { e.b = binary.NativeEndian.AppendUint64(e.b, v) }
+func (e *encoder) num(v uint64) { e.b = binary.AppendUvarint(e.b, v) }
 
 func (e *encoder) flag(v bool) {
 	if v {
@@ -128,13 +163,55 @@ func (e *encoder) flag(v bool) {
 func (e *encoder) str(s string) {
 	e.num(uint64(len(s)))
 	e.b = append(e.b, s...)
-	e.b = append(e.b, make([]byte, 8-len(s)%8)...) // at least the NUL
 }
 
-func (e *encoder) vector(list []string) {
+func (e *encoder) strs(list []string) {
 	e.num(uint64(len(list)))
-	e.b = append(e.b, make([]byte, 8*(len(list)+1))...)
 	for _, s := range list {
 		e.str(s)
 	}
+}
+
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (d *decoder) num() uint64 {
+	v, n := binary.Uvarint(d.b)
+	if n <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[n:]
+	return v
+}
+
+func (d *decoder) flag() bool { return d.num() == 1 }
+
+// count reads a length that cannot exceed what is left, so that a malformed
+// file cannot make the loop above run for ever.
+func (d *decoder) count() int {
+	n := d.num()
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (d *decoder) str() string {
+	n := d.count()
+	s := string(d.b[:n])
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *decoder) strs() []string {
+	n := d.count()
+	list := make([]string, 0, n)
+	for range n {
+		list = append(list, d.str())
+	}
+	return list
 }

@@ -10,11 +10,8 @@
 // of what was asked never starts.
 //
 // What it never does: decide. Every path, mask and filter instruction in the
-// Config was computed outside. Its start-up is paid on every run, so it imports
-// next to nothing, and on amd64 it can be linked to start without the Go runtime
-// (Entry): therefore nothing in it allocates, panics or waits in a way the
-// scheduler would have to know of.
+// Config was computed outside. It also imports next to nothing (no fmt, no
+// encoding, no net), because its start-up is paid on every run.
 //
-// Start reading at Main in main_linux.go; config.go writes the wire form,
-// view_linux.go reads it in place.
+// Start reading at Main in main_linux.go; config.go is the wire form.
 package launch

@@ -3,6 +3,8 @@ package launch
 import (
 	"os"
 	"runtime"
+	"strconv"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -27,300 +29,242 @@ func Main() {
 	// Landlock, seccomp and the parent-death signal belong to a thread. The
 	// same thread executes the command, which takes its restrictions along.
 	runtime.LockOSThread()
-	argv := make([]*byte, len(os.Args)+1)
-	for i, a := range os.Args {
-		argv[i], _ = unix.BytePtrFromString(a)
+	if os.Args[1] == MarkOverlay {
+		overlay(os.Args[2], os.Args[3], os.Args[4], os.Args[5:])
 	}
-	begin(argv)
-}
-
-// begin is where both entries meet: Main, and the entry that does without the
-// runtime. argv ends in nil.
-func begin(argv []*byte) {
 	st := stage{ctl: -1}
-	if equal(argv[1], MarkOverlay) {
-		st.overlay(argv[2:])
-	}
-	if !equal(argv[3], "-") {
-		fd, ok := number(argv[3])
-		if !ok {
-			st.fail("descriptor", unix.EBADF)
+	if os.Args[3] != "-" {
+		fd, err := strconv.Atoi(os.Args[3])
+		if err != nil {
+			st.fail("descriptor", syscall.EBADF)
 		}
 		st.ctl = fd
 	}
-	st.cfg = parse(st.readConfig(argv[2]))
-	if !st.cfg.ok {
-		st.fail("decode configuration", unix.EINVAL)
+	raw, err := readConfig(os.Args[2])
+	if err != nil {
+		st.fail("read configuration", err)
+	}
+	st.cfg, err = Decode(raw)
+	if err != nil {
+		st.fail("decode configuration", syscall.EINVAL)
 	}
 	st.run()
 }
 
-// overlay mounts a layer over a lower directory at a target (the first three
-// arguments) and executes the rest. Only the layer is ever written: the lower
-// directory is the real one and stays as it is.
-func (s *stage) overlay(args []*byte) {
-	t := text{to: options[:]}
-	t.add("lowerdir=").addC(args[0]).add(",upperdir=").addC(args[1]).add("/upper,workdir=").addC(args[1]).add("/work,userxattr")
-	if t.full {
-		s.fail("overlay", unix.ENAMETOOLONG)
-	}
-	name := cstring("overlay\x00")
-	s.must("overlay", errno(unix.RawSyscall6(unix.SYS_MOUNT, ptr(name), ptr(args[2]), ptr(name), unix.MS_NOSUID|unix.MS_NODEV, ptr(&options[0]), 0)))
+// overlay mounts layer over lower at target and executes argv. Only the layer
+// is ever written: the lower directory is the real one and stays as it is.
+func overlay(lower, layer, target string, argv []string) {
+	st := stage{ctl: -1}
+	opts := "lowerdir=" + lower + ",upperdir=" + layer + "/upper,workdir=" + layer + "/work,userxattr"
+	st.must("overlay", unix.Mount("overlay", target, "overlay", unix.MS_NOSUID|unix.MS_NODEV, opts))
 	// The right to mount was for this one mount.
-	s.must("drop capabilities", prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL))
-	var none *byte
-	s.fail("back-end", errno(unix.RawSyscall(unix.SYS_EXECVE, ptr(args[3]), uintptr(unsafe.Pointer(&args[3])), uintptr(unsafe.Pointer(&none)))))
+	st.must("drop capabilities", unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+	st.fail("back-end", syscall.Exec(argv[0], argv, []string{}))
 }
 
 type stage struct {
-	cfg   view
+	cfg   *Config
 	ctl   int // socket pair to the first stage
 	facts uint64
 	abi   int
-	fds   [3]int32 // to hand out: the proxy's listener, the channel's, seccomp's
-	nfds  int
+	fds   []int // to hand out: the proxy's listener, the channel's, seccomp's
 }
 
 // fail reports what went wrong and ends the process. Nothing was executed.
-func (s *stage) fail(what string, err unix.Errno) {
-	s.failAt(what, nil, err)
-}
-
-func (s *stage) failAt(what string, where *byte, err unix.Errno) {
-	t := text{to: message[:]}
-	fd := s.ctl
-	if fd < 0 {
-		fd = 2
-		t.add("gatehouse-launch: ")
+func (s *stage) fail(what string, err error) {
+	msg := "! " + what + ": " + err.Error()
+	if s.ctl >= 0 {
+		_, _ = unix.Write(s.ctl, []byte(msg))
 	} else {
-		t.add("! ")
+		_, _ = unix.Write(2, []byte("gatehouse-launch: "+msg[2:]+"\n"))
 	}
-	t.add(what)
-	if where != nil {
-		t.add(" ").addC(where)
-	}
-	t.add(": ").add(err.Error())
-	if s.ctl < 0 {
-		t.add("\n")
-	}
-	t.write(fd)
-	exit(ExitSetup)
+	unix.Exit(ExitSetup)
 }
 
-func (s *stage) must(what string, err unix.Errno) {
-	if err != 0 {
+func (s *stage) must(what string, err error) {
+	if err != nil {
 		s.fail(what, err)
 	}
 }
 
 func (s *stage) run() {
-	c := &s.cfg
+	c := s.cfg
 	s.observe()
-	_, _, _ = unix.RawSyscall(unix.SYS_UMASK, uintptr(c.umask), 0, 0)
-	if err := errno(unix.RawSyscall(unix.SYS_CHDIR, ptr(c.dir), 0, 0)); err != 0 {
-		s.failAt("change directory to", c.dir, err)
-	}
-	if c.tty {
+	unix.Umask(int(c.Umask))
+	s.must("change directory to "+c.Dir, unix.Chdir(c.Dir))
+	if c.TTY {
 		s.must("controlling terminal", s.terminal())
 	}
-	if c.listen != 0 {
-		s.must("listen for the proxy", s.listen(c.listen))
+	if c.Listen != 0 {
+		s.must("listen for the proxy", s.listen(c.Listen))
 	}
-	if c.socket.len() > 0 {
-		s.must("listen on the channel's path", s.listenAt(c.socket))
+	if c.Socket != "" {
+		s.must("listen on "+c.Socket, s.listenAt(c.Socket))
 	}
-	for limits := c.limits; limits.n > 0; {
-		resource, value := limits.pair()
-		s.must("limit", s.limit(uintptr(resource), value))
+	for _, l := range c.Limits {
+		lim := unix.Rlimit{Cur: l.Value, Max: l.Value}
+		s.must("limit "+strconv.Itoa(int(l.Resource)), s.limit(int(l.Resource), lim))
 	}
-	s.must("no new privileges", prctl(unix.PR_SET_NO_NEW_PRIVS, 1))
+	s.must("no new privileges", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 	s.facts |= FactNoNewPrivs
-	if c.handledFS != 0 || c.scoped != 0 || c.handledNet != 0 {
+	if c.HandledFS != 0 || c.Scoped != 0 || c.HandledNet != 0 {
 		s.must("landlock", s.landlock())
 	}
 	// The keys of whoever started us are not the command's. A kernel without
 	// keys has none to keep from it.
 	_, _, _ = unix.RawSyscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0)
 	s.must("close descriptors", s.closeOthers())
-	if c.filter.len() != 0 {
+	if len(c.Filter) != 0 {
 		s.must("seccomp", s.seccomp())
 	}
-	if c.quiet {
-		if c.want&^s.facts != 0 {
-			s.fail("guarantees missing", unix.EPERM)
+	if c.Quiet {
+		if missing := c.Want &^ s.facts; missing != 0 {
+			s.fail("guarantees missing: "+strconv.FormatUint(missing, 2), syscall.EPERM)
 		}
-		t := text{to: message[:]}
-		t.add(Started).write(2)
+		_, _ = unix.Write(2, []byte(Started))
 	} else {
 		s.must("report", s.report())
 	}
-	s.execute()
-}
-
-// execute becomes the command. If that fails the first stage reads the reason
-// as the command's own failure: the sandbox stood, the program could not be
-// started.
-func (s *stage) execute() {
-	c := &s.cfg
-	err := errno(unix.RawSyscall(unix.SYS_EXECVE, ptr(c.path), c.argv, c.env))
+	err := syscall.Exec(c.Path, c.Argv, c.Env)
+	// From here the first stage reads the reason as the command's own failure:
+	// the sandbox stood, the program could not be started.
 	if s.ctl >= 0 {
-		t := text{to: message[:]}
-		t.add("x ").add(err.Error()).write(s.ctl)
+		_, _ = unix.Write(s.ctl, []byte("x "+err.Error()))
 	}
-	t := text{to: message[:]}
-	t.add("gatehouse-launch: ").addC(c.path).add(": ").add(err.Error()).add("\n").write(2)
-	if err == unix.ENOENT {
-		exit(127)
+	_, _ = unix.Write(2, []byte("gatehouse-launch: "+c.Path+": "+err.Error()+"\n"))
+	if err == syscall.ENOENT {
+		unix.Exit(127)
 	}
-	exit(126)
-}
-
-// nsPaths are where NamespaceNames are found.
-var nsPaths = [len(NamespaceNames)]string{
-	"/proc/self/ns/user\x00", "/proc/self/ns/pid\x00", "/proc/self/ns/ipc\x00", "/proc/self/ns/uts\x00", "/proc/self/ns/net\x00",
-	"/proc/self/ns/mnt\x00", "/proc/self/ns/cgroup\x00",
+	unix.Exit(126)
 }
 
 // observe proves from the inside what the back-end did.
 func (s *stage) observe() {
-	list := s.cfg.namespaces
-	for i := 0; list.n > 0 && i < len(nsPaths); i++ {
-		outside := list.num()
+	for i, name := range NamespaceNames {
+		if i >= len(s.cfg.Namespaces) {
+			break
+		}
 		var st unix.Stat_t
-		if errno(unix.RawSyscall6(unix.SYS_NEWFSTATAT, atFDCWD, ptr(cstring(nsPaths[i])), uintptr(unsafe.Pointer(&st)), 0, 0, 0)) == 0 && st.Ino != outside {
+		if unix.Stat("/proc/self/ns/"+name, &st) == nil && st.Ino != s.cfg.Namespaces[i] {
 			s.facts |= 1 << i
 		}
 	}
-	id := func(nr uintptr) uintptr {
-		n, _, _ := unix.RawSyscall(nr, 0, 0, 0)
-		return n
-	}
-	if id(unix.SYS_GETUID) != 0 && id(unix.SYS_GETEUID) != 0 && id(unix.SYS_GETGID) != 0 {
+	if unix.Getuid() != 0 && unix.Geteuid() != 0 && unix.Getgid() != 0 {
 		s.facts |= FactNotRoot
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	if errno(unix.RawSyscall(unix.SYS_CAPGET, uintptr(unsafe.Pointer(&hdr)), uintptr(unsafe.Pointer(&data[0])), 0)) == 0 {
+	if unix.Capget(&hdr, &data[0]) == nil {
 		if data[0].Effective|data[1].Effective|data[0].Permitted|data[1].Permitted == 0 {
 			s.facts |= FactNoCaps
 		}
 	}
 }
 
-func (s *stage) terminal() unix.Errno {
+func (s *stage) terminal() error {
 	// A back-end may already have made us a session leader.
-	if err := errno(unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0)); err != 0 && err != unix.EPERM {
+	if _, err := unix.Setsid(); err != nil && err != unix.EPERM {
 		return err
 	}
-	if err := errno(unix.RawSyscall(unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0)); err != 0 {
+	if err := unix.IoctlSetInt(0, unix.TIOCSCTTY, 0); err != nil {
 		return err
 	}
 	s.facts |= FactTerminal
-	return 0
+	return nil
 }
 
-func (s *stage) listen(port uint16) unix.Errno {
-	addr := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: port<<8 | port>>8, Addr: [4]byte{127, 0, 0, 1}}
-	return s.listenOn(unix.AF_INET, unsafe.Pointer(&addr), unsafe.Sizeof(addr), 512)
+func (s *stage) listen(port uint16) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	addr := &unix.SockaddrInet4{Port: int(port), Addr: [4]byte{127, 0, 0, 1}}
+	if err := unix.Bind(fd, addr); err != nil {
+		return err
+	}
+	if err := unix.Listen(fd, 512); err != nil {
+		return err
+	}
+	s.fds = append(s.fds, fd)
+	return nil
 }
 
 // listenAt listens on a path of the sandbox's own.
-func (s *stage) listenAt(path bytes) unix.Errno {
-	addr := unix.RawSockaddrUnix{Family: unix.AF_UNIX}
-	if path.len() >= len(addr.Path) {
-		return unix.ENAMETOOLONG
-	}
-	for i := range path.len() {
-		addr.Path[i] = int8(path.at(i))
-	}
-	return s.listenOn(unix.AF_UNIX, unsafe.Pointer(&addr), unsafe.Sizeof(addr), 64)
-}
-
-func (s *stage) listenOn(family uintptr, addr unsafe.Pointer, size, backlog uintptr) unix.Errno {
-	fd, _, err := unix.RawSyscall(unix.SYS_SOCKET, family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != 0 {
+func (s *stage) listenAt(path string) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
 		return err
 	}
-	if err := errno(unix.RawSyscall(unix.SYS_BIND, fd, uintptr(addr), size)); err != 0 {
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
 		return err
 	}
-	if err := errno(unix.RawSyscall(unix.SYS_LISTEN, fd, backlog, 0)); err != 0 {
+	if err := unix.Listen(fd, 64); err != nil {
 		return err
 	}
-	s.handOut(fd)
-	return 0
-}
-
-func (s *stage) handOut(fd uintptr) {
-	s.fds[s.nfds] = int32(fd)
-	s.nfds++
+	s.fds = append(s.fds, fd)
+	return nil
 }
 
 // limit lowers a limit; a hard limit already below the wish is kept.
-func (s *stage) limit(resource uintptr, value uint64) unix.Errno {
-	lim := unix.Rlimit{Cur: value, Max: value}
+func (s *stage) limit(resource int, lim unix.Rlimit) error {
 	var old unix.Rlimit
-	if err := errno(unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, 0, uintptr(unsafe.Pointer(&old)), 0, 0)); err != 0 {
+	if err := unix.Getrlimit(resource, &old); err != nil {
 		return err
 	}
 	if old.Max < lim.Max {
 		lim.Max = old.Max
 		lim.Cur = min(lim.Cur, old.Max)
 	}
-	return errno(unix.RawSyscall6(unix.SYS_PRLIMIT64, 0, resource, uintptr(unsafe.Pointer(&lim)), 0, 0, 0))
+	// The raw call: the standard library would restore its own idea of the
+	// open-files limit at exec.
+	return unix.Prlimit(0, resource, &lim, nil)
 }
 
-func (s *stage) landlock() unix.Errno {
-	abi, _, err := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if err != 0 {
-		return err
+func (s *stage) landlock() error {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return errno
 	}
 	s.abi = int(abi)
-	attr := unix.LandlockRulesetAttr{Access_fs: s.cfg.handledFS, Access_net: s.cfg.handledNet, Scoped: s.cfg.scoped}
-	rules, _, err := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if err != 0 {
-		return err
+	attr := unix.LandlockRulesetAttr{Access_fs: s.cfg.HandledFS, Access_net: s.cfg.HandledNet, Scoped: s.cfg.Scoped}
+	rules, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return errno
 	}
-	for list := s.cfg.rules; list.n > 0; {
-		path, access := list.rule()
-		if err := s.allow(rules, path, access); err != 0 {
+	for _, r := range s.cfg.Rules {
+		fd, err := unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err == unix.ENOENT || err == unix.EACCES || err == unix.ENOTDIR {
+			continue
+		}
+		if err != nil {
 			return err
 		}
+		rule := unix.LandlockPathBeneathAttr{Allowed_access: r.Access & s.cfg.HandledFS, Parent_fd: int32(fd)}
+		errno = addRule(rules, &rule)
+		if errno == unix.EINVAL { // not a directory, and has fewer rights to give
+			rule.Allowed_access &= fileAccess
+			errno = addRule(rules, &rule)
+		}
+		if errno != 0 {
+			return errno
+		}
+		_ = unix.Close(fd)
 	}
-	if err := errno(unix.RawSyscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0)); err != 0 {
-		return err
+	if _, _, errno = unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, rules, 0, 0); errno != 0 {
+		return errno
 	}
-	if s.cfg.handledFS != 0 {
+	if s.cfg.HandledFS != 0 {
 		s.facts |= FactLandlockFS
 	}
-	if s.cfg.scoped != 0 {
+	if s.cfg.Scoped != 0 {
 		s.facts |= FactLandlockScope
 	}
-	return 0
-}
-
-// allow adds one rule. What does not exist, or cannot be reached, is granted
-// nothing.
-func (s *stage) allow(rules uintptr, path *byte, access uint64) unix.Errno {
-	fd, _, err := unix.RawSyscall6(unix.SYS_OPENAT, atFDCWD, ptr(path), unix.O_PATH|unix.O_CLOEXEC, 0, 0, 0)
-	if err == unix.ENOENT || err == unix.EACCES || err == unix.ENOTDIR {
-		return 0
-	}
-	if err != 0 {
-		return err
-	}
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: access & s.cfg.handledFS, Parent_fd: int32(fd)}
-	err = addRule(rules, &rule)
-	if err == unix.EINVAL { // not a directory, and has fewer rights to give
-		rule.Allowed_access &= fileAccess
-		err = addRule(rules, &rule)
-	}
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, fd, 0, 0)
-	return err
+	return nil
 }
 
 func addRule(rules uintptr, rule *unix.LandlockPathBeneathAttr) unix.Errno {
-	return errno(unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(rule)), 0, 0, 0))
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, rules, unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(rule)), 0, 0, 0)
+	return errno
 }
 
 // fileAccess are the rights Landlock accepts on something that is no directory.
@@ -329,90 +273,93 @@ const fileAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_WRI
 
 // closeOthers marks every descriptor from 3 up to be closed by the exec. The
 // ones still needed until then survive exactly until then.
-func (s *stage) closeOthers() unix.Errno {
-	return errno(unix.RawSyscall(unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC))
+func (s *stage) closeOthers() error {
+	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 }
 
-func (s *stage) seccomp() unix.Errno {
-	n := s.cfg.filter.len() / int(unsafe.Sizeof(unix.SockFilter{}))
-	prog := unix.SockFprog{Len: uint16(n), Filter: (*unix.SockFilter)(unsafe.Pointer(s.cfg.filter.first()))}
+func (s *stage) seccomp() error {
+	n := len(s.cfg.Filter) / int(unsafe.Sizeof(unix.SockFilter{}))
+	prog := unix.SockFprog{Len: uint16(n), Filter: (*unix.SockFilter)(unsafe.Pointer(&s.cfg.Filter[0]))}
 	var flags uintptr
-	if s.cfg.notify {
+	if s.cfg.Notify {
 		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER | unix.SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 	}
-	fd, _, err := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
-	if err != 0 {
-		return err
+	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	if errno != 0 {
+		return errno
 	}
-	if s.cfg.notify {
-		s.handOut(fd)
+	if s.cfg.Notify {
+		s.fds = append(s.fds, int(fd))
 	}
 	// A filter that was accepted but does not bite is no filter: every program
 	// we load answers clone3 with ENOSYS, where the kernel would say EINVAL.
-	if errno(unix.RawSyscall(unix.SYS_CLONE3, 0, 0, 0)) != unix.ENOSYS {
+	if _, _, errno = unix.Syscall(unix.SYS_CLONE3, 0, 0, 0); errno != unix.ENOSYS {
 		return unix.EPROTO
 	}
 	s.facts |= FactSeccomp
-	return 0
-}
-
-// rights is a control message with descriptors, as the kernel lays it out.
-type rights struct {
-	hdr unix.Cmsghdr
-	fds [3]int32
+	return nil
 }
 
 // report sends the facts and the descriptors, then waits for one byte. The
 // message is "= FACTS ABI" so that a person with strace can read it.
-func (s *stage) report() unix.Errno {
-	t := text{to: message[:]}
-	t.add("= ").addHex(s.facts).add(" ").addHex(uint64(s.abi))
-	iov := unix.Iovec{Base: &message[0], Len: uint64(t.n)}
-	hdr := unix.Msghdr{Iov: &iov, Iovlen: 1}
-	passed := rights{fds: s.fds}
-	if s.nfds > 0 {
-		size := unsafe.Sizeof(passed.hdr) + 4*uintptr(s.nfds)
-		passed.hdr = unix.Cmsghdr{Len: uint64(size), Level: unix.SOL_SOCKET, Type: unix.SCM_RIGHTS}
-		hdr.Control, hdr.Controllen = (*byte)(unsafe.Pointer(&passed)), uint64(size)
+func (s *stage) report() error {
+	msg := "= " + strconv.FormatUint(s.facts, 16) + " " + strconv.Itoa(s.abi)
+	var oob []byte
+	if len(s.fds) > 0 {
+		oob = unix.UnixRights(s.fds...)
 	}
-	if err := errno(unix.RawSyscall(unix.SYS_SENDMSG, uintptr(s.ctl), uintptr(unsafe.Pointer(&hdr)), 0)); err != 0 {
+	if err := unix.Sendmsg(s.ctl, []byte(msg), oob, nil, 0); err != nil {
 		return err
 	}
-	var word [1]byte
-	n, _, err := unix.RawSyscall(unix.SYS_READ, uintptr(s.ctl), uintptr(unsafe.Pointer(&word)), 1)
-	for err == unix.EINTR {
-		n, _, err = unix.RawSyscall(unix.SYS_READ, uintptr(s.ctl), uintptr(unsafe.Pointer(&word)), 1)
-	}
-	if err != 0 {
-		return err
-	}
-	if n != 1 || word[0] != 'g' {
-		exit(ExitSetup)
+	var b [1]byte
+	for {
+		// Raw, because a wait the scheduler knows of makes it start another
+		// thread, which the exec then has to wait for to end.
+		n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(s.ctl), uintptr(unsafe.Pointer(&b[0])), 1)
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return errno
+		}
+		if n != 1 || b[0] != 'g' {
+			unix.Exit(ExitSetup)
+		}
+		break
 	}
 	// Nothing of ours stays open in the command; a copy would also keep its
 	// end of a connection alive behind the host's back.
-	for _, fd := range s.fds[:s.nfds] {
-		_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
+	for _, fd := range s.fds {
+		_ = unix.Close(fd)
 	}
-	return 0
+	return nil
 }
 
-// readConfig maps the configuration: a private copy of a file that, where there
-// is a socket pair, is sealed.
-func (s *stage) readConfig(where *byte) []byte {
-	fd, ok := number(where)
-	if !ok {
-		n, _, err := unix.RawSyscall6(unix.SYS_OPENAT, atFDCWD, ptr(where), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
-		s.must("open configuration", err)
-		fd = int(n)
+func readConfig(where string) ([]byte, error) {
+	fd, err := strconv.Atoi(where)
+	if err != nil {
+		if fd, err = unix.Open(where, unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+			return nil, err
+		}
 	}
 	var st unix.Stat_t
-	s.must("read configuration", errno(unix.RawSyscall(unix.SYS_FSTAT, uintptr(fd), uintptr(unsafe.Pointer(&st)), 0)))
-	if st.Size <= 0 || st.Size > 16<<20 {
-		s.fail("read configuration", unix.EFBIG)
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
 	}
-	at, _, err := unix.RawSyscall6(unix.SYS_MMAP, 0, uintptr(st.Size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE, uintptr(fd), 0)
-	s.must("read configuration", err)
-	_, _, _ = unix.RawSyscall(unix.SYS_CLOSE, uintptr(fd), 0, 0)
-	return unsafe.Slice((*byte)(*(*unsafe.Pointer)(unsafe.Pointer(&at))), st.Size)
+	if st.Size <= 0 || st.Size > 16<<20 {
+		return nil, unix.EFBIG
+	}
+	buf := make([]byte, st.Size)
+	for off := 0; off < len(buf); {
+		n, err := unix.Pread(fd, buf[off:], int64(off))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n == 0 {
+			return nil, unix.EIO
+		}
+		off += n
+	}
+	_ = unix.Close(fd)
+	return buf, nil
 }

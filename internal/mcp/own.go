@@ -115,11 +115,14 @@ const single = "single"
 
 // tools makes the server with the gate's own tools.
 func (s *server) tools(oneEndpoint bool) *sdk.Server {
-	srv := sdk.NewServer(&sdk.Implementation{Name: "gatehouse", Version: s.opts.Version}, &sdk.ServerOptions{
+	opts := &sdk.ServerOptions{
 		Instructions: "The gate's own operations. Call operation \"introspect\" for the list. " +
 			"A call may be denied or wait for a person; the answer says so and what you may do next.",
-		HasResources: s.opts.Resources != nil,
-	})
+	}
+	if s.opts.Resources != nil {
+		opts.Capabilities = &sdk.ServerCapabilities{Resources: &sdk.ResourceCapabilities{}}
+	}
+	srv := sdk.NewServer(&sdk.Implementation{Name: "gatehouse", Version: s.opts.Version}, opts)
 	if s.opts.Resources != nil {
 		srv.AddReceivingMiddleware(ownResources(s.opts.Resources))
 	}

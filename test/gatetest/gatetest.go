@@ -31,7 +31,6 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
 var build = sync.OnceValues(func() (string, error) {
@@ -40,14 +39,9 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	const commands = "github.com/seed-3ebc6b8a/gatehouse/cmd/"
-	// The hook lies beside the main program, as it does when installed.
-	cmd := exec.Command("go", "build", "-o", dir, commands+"gatehouse", commands+"gatehouse-hook")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	// So does the second stage of a sandbox.
-	cmd = exec.Command("go", "build", "-ldflags=-E="+launch.Entry, "-o", dir, commands+"gatehouse-launch")
+	// The hook and the second stage of a sandbox lie beside the main program, as
+	// they do when installed.
+	cmd := exec.Command("go", "build", "-o", dir, commands+"gatehouse", commands+"gatehouse-hook", commands+"gatehouse-launch")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)

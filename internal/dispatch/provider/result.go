@@ -72,7 +72,7 @@ type claudeUsage struct {
 }
 
 func (u claudeUsage) usage() Usage {
-	return Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Reasoning: u.Reasoning}
+	return Usage(u)
 }
 
 // parseClaude reads Claude Code's JSON: lines of a stream, or one object. The
