@@ -202,7 +202,7 @@ func (c *conversation) question(ctx context.Context, key string, t Tool, answer 
 		defer c.takeBack(key)
 		v := c.decide(ctx, t)
 		if v.Answer == Run && ctx.Err() != nil {
-			v = v.not("Not run: the question was taken back.")
+			v = v.not(takenBack)
 		}
 		if v.Answer == Run && v.Args != nil && !c.rewrites {
 			v = v.not("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(v.Args))
@@ -210,6 +210,9 @@ func (c *conversation) question(ctx context.Context, key string, t Tool, answer 
 		c.settle(t, v, answer)
 	})
 }
+
+// takenBack is said of a question whose answer comes too late.
+const takenBack = "Not run: the question was taken back."
 
 // not refuses what was let run before the CLI hears of it.
 func (v Verdict) not(why string) Verdict {
@@ -230,7 +233,7 @@ func (c *conversation) decide(ctx context.Context, t Tool) (v Verdict) {
 		return Verdict{Why: "Denied: the call cannot be read."}
 	}
 	if ctx.Err() != nil {
-		return Verdict{Why: "Denied: the run has ended."}
+		return Verdict{Why: takenBack}
 	}
 	return c.ask(ctx, t)
 }

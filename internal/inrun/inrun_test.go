@@ -153,6 +153,7 @@ func hold(host, talk string, verdicts []string) map[string]string {
 	var played strings.Builder
 	for line := range strings.Lines(talk) {
 		if strings.HasPrefix(line, "<") {
+			synctest.Wait() // what was said before has been taken in
 			played.WriteString(line)
 			_, _ = io.WriteString(outW, strings.TrimPrefix(line, "<")) // who hangs up hears no more
 			continue
