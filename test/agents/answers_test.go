@@ -200,22 +200,15 @@ func TestPermissionPromptTool(t *testing.T) {
 	if w.exists("never.txt") || !saw(results, "the test forbids it") {
 		t.Errorf("denied: it ran: %t; the model saw %q", w.exists("never.txt"), results)
 	}
-	// The approval is for this session, so the same run asks until it is there.
-	asks := make([]canary.Step, 30)
-	for i := range asks {
-		asks[i] = canary.Step{Command: "touch asked.txt"}
-	}
+	// While somebody can be reached the prompt is held until the answer is there.
+	w.present()
 	done := make(chan []string)
 	go func() {
-		results, _ := w.run(run, asks...)
+		results, _ := w.run(run, canary.Step{Command: "touch asked.txt"})
 		done <- results
 	}()
 	w.approve(w.answerOr(done))
-	results = <-done
-	if !saw(results, "needs a person's approval") {
-		t.Errorf("nobody was asked; the model saw %q", results)
-	}
-	if !w.exists("asked.txt") {
+	if results = <-done; !w.exists("asked.txt") {
 		t.Errorf("what was approved did not run; the model saw %q", results)
 	}
 }
