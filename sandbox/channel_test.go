@@ -16,7 +16,7 @@ import (
 // A channel's listener is made inside and served outside; other sockets of the
 // host stay out of reach though the family is open.
 func TestChannelReachesTheCallerAlone(t *testing.T) {
-	need(t, "python3")
+	system(t, "python3")
 	dir := work(t)
 	other, err := net.Listen("unix", filepath.Join(dir, "other.sock"))
 	if err != nil {

@@ -17,18 +17,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
-// need skips a test whose program this machine does not have.
-func need(t *testing.T, program string) string {
+// system finds a program where a confined run finds it.
+func system(t *testing.T, program string) string {
 	t.Helper()
 	for _, dir := range []string{"/usr/bin", "/usr/local/bin", "/usr/local/go/bin", "/bin"} {
 		if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
 			return filepath.Join(dir, program)
 		}
 	}
-	t.Skip(program + " is not installed")
+	needtest.Missing(t, program+" is not installed")
 	return ""
 }
 
@@ -57,7 +58,7 @@ func passes(t *testing.T, s sandbox.Spec, want string) {
 }
 
 func TestEverydayGit(t *testing.T) {
-	need(t, "git")
+	system(t, "git")
 	dir := work(t)
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"config", "user.email", "a@b.test"}, {"config", "user.name", "A"}} {
 		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
@@ -72,7 +73,7 @@ git tag v1 && git log --oneline && git diff HEAD~1 --stat && git gc -q && git fs
 }
 
 func TestEverydayGo(t *testing.T) {
-	goTool := need(t, "go")
+	goTool := system(t, "go")
 	dir := work(t)
 	out, err := exec.Command(goTool, "env", "GOROOT", "GOMODCACHE").Output()
 	if err != nil {
@@ -100,7 +101,7 @@ func TestEverydayGo(t *testing.T) {
 }
 
 func TestEverydayPython(t *testing.T) {
-	py := need(t, "python3")
+	py := system(t, "python3")
 	dir := work(t)
 	put(t, dir, map[string]string{"p.py": `
 import json, multiprocessing.pool, os, sqlite3, subprocess, tempfile, threading
@@ -117,8 +118,8 @@ a, b = socket.socketpair(); a.send(b"x"); print(json.dumps({"got": b.recv(1).dec
 }
 
 func TestEverydayMake(t *testing.T) {
-	need(t, "make")
-	need(t, "gcc")
+	system(t, "make")
+	system(t, "gcc")
 	dir := work(t)
 	put(t, dir, map[string]string{
 		"Makefile": "all: prog\n\t./prog\nprog: a.o b.o\n\t$(CC) -o $@ $^\n%.o: %.c\n\t$(CC) -c -o $@ $<\n",
@@ -161,8 +162,8 @@ func registry(t *testing.T) (url, integrity string) {
 }
 
 func TestEverydayNpm(t *testing.T) {
-	npm := need(t, "npm")
-	need(t, "node")
+	npm := system(t, "npm")
+	system(t, "node")
 	url, integrity := registry(t)
 	dir := work(t)
 	put(t, dir, map[string]string{

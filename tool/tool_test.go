@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/tool"
 )
@@ -437,7 +438,7 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !sandbox.Supported().Any(sandbox.WriteRoots) {
-		t.Skip("no sandbox here: process tools refuse to run")
+		needtest.Missing(t, "no sandbox works here, and without one process tools refuse to run")
 	}
 	inv := agent(t, tool.AgentSpec{Tools: []*tool.Tool{cp}, Workspace: dir}).Invoke()
 	out := inv.Call(t.Context(), "copy", args(t, in{To: dir + "/b"}))

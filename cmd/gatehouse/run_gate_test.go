@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
@@ -60,9 +61,7 @@ func answering(t *testing.T, g *gatetest.Gate, credential string, yes func(r *ad
 // run, and on record.
 func TestAttack41LiveAsks(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed")
-	}
+	needtest.Programs(t, "curl")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("hello from " + r.Host + "\n")) }))
 	defer server.Close()
 	// The gate takes receipts from its own program alone, and here that is the

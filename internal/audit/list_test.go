@@ -131,7 +131,7 @@ func TestList(t *testing.T) {
 func TestListLarge(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("needs 66,000 records")
+		t.Skip("writes 66,000 records, which a short run leaves out")
 	}
 	s := storetest.Open(t, storetest.SQLite(t))
 	log := audit.New(s)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 // browser is a tab of a real Chromium, signed in to a console.
@@ -25,22 +25,10 @@ type browser struct {
 	url  string
 }
 
-// chromium finds the system's browser, or skips the test.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("no Chromium on this machine: install the package chromium to run this test")
-	return ""
-}
-
 // start starts the browser; its tabs are opened with open.
 func start(t *testing.T) context.Context {
 	t.Helper()
-	opts := append(cdp.DefaultExecAllocatorOptions[:], cdp.ExecPath(chromium(t)), cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.WindowSize(1280, 900))
+	opts := append(cdp.DefaultExecAllocatorOptions[:], cdp.ExecPath(needtest.Chromium(t)), cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.WindowSize(1280, 900))
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		opts = append(opts, cdp.Flag(flag, true))
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/provider"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,9 +53,7 @@ func state(t *testing.T, dir string) string {
 // its own on every look at its files; the state is read without.
 func TestStateRunsNothing(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git to make a repository with")
-	}
+	needtest.Programs(t, "git")
 	dir := t.TempDir()
 	ran := filepath.Join(t.TempDir(), "ran")
 	run(t, dir, "git", "init", "-q")

@@ -12,15 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gitobj"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 // repository makes a repository with the real git: many versions of a few
 // files, so that packing them makes deltas, and a merge.
 func repository(t testing.TB) (dir string, git func(args ...string) string) {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needtest.Programs(t, "git")
 	dir = t.TempDir()
 	git = func(args ...string) string {
 		t.Helper()

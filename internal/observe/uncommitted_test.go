@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
@@ -24,9 +25,7 @@ type workTree struct {
 
 func newTree(t *testing.T) *workTree {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needtest.Programs(t, "git")
 	tr := &workTree{t, observe.RealDir(t.TempDir())}
 	tr.git("init", "-q", "-b", "main")
 	return tr

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
@@ -50,10 +51,7 @@ var sample = []string{
 
 func TestDifferential(t *testing.T) {
 	t.Parallel()
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("there is no bash")
-	}
+	bash := needtest.OneOf(t, "bash")
 	n := 150
 	if testing.Short() {
 		n = 40

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
@@ -28,9 +29,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 // newRepository makes a source with one commit, and a shelf beside it.
 func newRepository(t *testing.T) (place, changes.Shelf) {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needtest.Programs(t, "git")
 	p := newPlace(t)
 	gitIn(t, p.root, "init", "-q", "-b", "main")
 	gitIn(t, p.root, "add", ".")

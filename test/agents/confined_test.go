@@ -3,13 +3,13 @@ package agents_test
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 // TestConfined: code of the project runs in the sandbox where the agent takes a
@@ -20,11 +20,7 @@ func TestConfined(t *testing.T) {
 	for _, name := range []string{"claude", "codex", "gemini", "grok"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, program := range []string{"bwrap", "make"} {
-				if _, err := exec.LookPath(program); err != nil {
-					t.Skipf("%s is not installed", program)
-				}
-			}
+			needtest.Programs(t, "bwrap", "make")
 			w := connected(t, name)
 			outside, err := os.MkdirTemp("/var/tmp", "gh-outside-")
 			must(t, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -39,9 +40,7 @@ unknown = "AUTO_APPROVE"
 // is no connect: the run brings the settings along.
 func confined(t *testing.T, name string) *world {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("bubblewrap is not installed")
-	}
+	needtest.Programs(t, "bwrap")
 	w := &world{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
 	for _, dir := range []string{w.home, w.dir} {
 		if err := os.Chmod(dir, 0o755); err != nil {

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 // testTimeout ends a package whose tests hang.
@@ -29,6 +31,9 @@ func goTest(ctx context.Context, w *work, name string, flags, packages []string)
 	env := []string{"CGO_ENABLED=0"}
 	if slices.Contains(flags, "-race") {
 		env[0] = "CGO_ENABLED=1"
+	}
+	if len(w.missing) == 0 {
+		env = append(env, needtest.Complete+"=1") // then a test that misses something fails
 	}
 	reader, writer := io.Pipe()
 	var errs strings.Builder

@@ -69,6 +69,14 @@ func allNeeds() []need {
 			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e"},
 		},
 		{
+			name: "make", why: "builds as projects have them, confined",
+			programs: []string{"make"}, deb: "make", users: []string{"sandbox", "test/agents"},
+		},
+		{
+			name: "Python", why: "everyday work, confined",
+			programs: []string{"python3"}, deb: "python3", users: []string{"sandbox"},
+		},
+		{
 			name: "strace", why: "that no answer is given before the sync of its records",
 			programs: []string{"strace"}, deb: "strace", users: []string{"test/e2e", "test/agents"},
 		},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -172,21 +173,10 @@ func supervisors(t *testing.T, gate int, wanted bool) (out []int) {
 	if !wanted {
 		return nil
 	}
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", gate))
-	if err != nil || len(tasks) == 0 {
-		t.Skip("the kernel does not list children here")
-	}
-	for _, f := range tasks {
-		raw, _ := os.ReadFile(f) // the thread may be gone
-		for _, text := range strings.Fields(string(raw)) {
-			var pid int
-			if _, err := fmt.Sscan(text, &pid); err != nil {
-				t.Fatal(err)
-			}
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, pid)
+	out = needtest.Children(t, gate)
+	for _, pid := range out {
+		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if len(out) < 50 {

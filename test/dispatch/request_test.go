@@ -15,6 +15,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -379,10 +380,10 @@ func TestWorktree(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "")
 	for _, words := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@a.example", "commit", "-q", "--allow-empty", "-m", "one"}} {
-		cmd := exec.Command("git", words...)
+		cmd := exec.Command(needtest.OneOf(t, "git"), words...)
 		cmd.Dir = d.dir
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Skipf("no repository could be made: %v %s", err, out)
+			t.Fatalf("%v %s", err, out)
 		}
 	}
 	a := d.ask(d.agent, "claude_request", args{"prompt": "work apart", "worktree": true})
@@ -409,7 +410,10 @@ func TestConfined(t *testing.T) {
 	a := &dispatch.Answer{}
 	err := d.use(d.agent, "claude_request", args{"prompt": "stay inside", "sandbox": true}, a)
 	if err != nil {
-		t.Skipf("no sandbox can be had here: %v", err)
+		if strings.Contains(err.Error(), "no back-end") {
+			needtest.Missing(t, err.Error())
+		}
+		t.Fatal(err)
 	}
 	if a.Job == nil || !a.Job.Confined {
 		t.Fatalf("%+v", a)

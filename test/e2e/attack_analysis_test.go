@@ -13,6 +13,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -175,10 +176,7 @@ func TestAttack27Shim(t *testing.T) {
 // and monitors run programs makes the gate run none of them.
 func TestAttack28TheGateRunsNothingOfTheTree(t *testing.T) {
 	t.Parallel()
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not installed")
-	}
+	git := needtest.OneOf(t, "git")
 	w := beginWith(t, patient)
 	work := realDir(t)
 	trap, marker := filepath.Join(work, "trap.sh"), filepath.Join(work, "ran")

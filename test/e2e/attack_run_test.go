@@ -13,6 +13,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -107,9 +108,7 @@ func TestAttack15ReceiptBeforeTheStart(t *testing.T) {
 // launcher starts would, but is not below one.
 func confinedChild(t *testing.T) int {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("bubblewrap is not installed")
-	}
+	needtest.Programs(t, "bwrap")
 	cmd := exec.Command("bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "sleep", "60")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -123,9 +122,7 @@ func confinedChild(t *testing.T) int {
 // steers is not believed.
 func TestAttack15ReceiptIsBound(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("bubblewrap is not installed")
-	}
+	needtest.Programs(t, "bwrap")
 	w := begin(t)
 	dir := t.TempDir()
 	command := func(args ...string) (string, error) {
@@ -150,9 +147,7 @@ func TestAttack15ReceiptIsBound(t *testing.T) {
 			t.Errorf("the receipt does not say %s: %s", want, full.Body)
 		}
 	}
-	if _, err := exec.LookPath("strace"); err != nil {
-		t.Skip("strace is not installed; a steered launcher is not tried")
-	}
+	needtest.Programs(t, "strace")
 	if out, err := command("strace", "-f", "-o", "/dev/null", gatetest.Binary(t), "run", "--read", dir, "--", "true"); err == nil || !strings.Contains(out, "is traced") {
 		t.Errorf("a traced launcher was believed: %v\n%s", err, out)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 // decide asks how a call would be decided.
@@ -167,12 +168,8 @@ func TestAttack06ForgedEvents(t *testing.T) {
 // session's name, is refused.
 func TestAttack06ForeignProcess(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("setsid is not installed")
-	}
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("curl is not installed")
-	}
+	needtest.Programs(t, "setsid")
+	needtest.Programs(t, "curl")
 	w := begin(t)
 	mine := submit(t, w.Client(""), callOf("list_elements", ""))
 	if mine.Verdict != gate.Allowed {

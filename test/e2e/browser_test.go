@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -23,19 +23,10 @@ type tab struct {
 	url string
 }
 
-// newTab starts a browser, or skips the test where there is none.
+// newTab starts a browser.
 func newTab(t testing.TB, url string) *tab {
 	t.Helper()
-	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil && path == "" {
-			path = found
-		}
-	}
-	if path == "" {
-		t.Skip("no Chromium on this machine: install the package chromium to run this test")
-	}
-	opts := append(cdp.DefaultExecAllocatorOptions[:], cdp.ExecPath(path), cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.WindowSize(1280, 900))
+	opts := append(cdp.DefaultExecAllocatorOptions[:], cdp.ExecPath(needtest.Chromium(t)), cdp.NoSandbox, cdp.DisableGPU, cdp.NoFirstRun, cdp.WindowSize(1280, 900))
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync"} {
 		opts = append(opts, cdp.Flag(flag, true))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -18,9 +19,7 @@ import (
 // hash, before and after.
 func TestChangesOnRecord(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bwrap"); err != nil {
-		t.Skip("bubblewrap is not installed")
-	}
+	needtest.Programs(t, "bwrap")
 	w := begin(t)
 	dir, state := t.TempDir(), t.TempDir()
 	key := filepath.Join(t.TempDir(), "ann.key")

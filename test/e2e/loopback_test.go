@@ -8,8 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -20,7 +22,7 @@ func TestConfinedTestsListen(t *testing.T) {
 	t.Parallel()
 	work := realDir(t)
 	if out, err := exec.Command(gatetest.Binary(t), "--data", realDir(t), "run", "--", "true").CombinedOutput(); err != nil {
-		t.Skipf("nothing on this machine can confine a process: %s", out)
+		needtest.Missing(t, "nothing on this machine can confine a process ("+strings.TrimSpace(string(out))+")")
 	}
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "outside") }))
 	defer outside.Close()

@@ -10,14 +10,13 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 // gitProject is a work tree with one commit.
 func gitProject(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needtest.Programs(t, "git")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

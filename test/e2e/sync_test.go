@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -70,10 +71,7 @@ func readTrace(t testing.TB, path string) (out []syscallLine) {
 // lies a completed sync of the file that it was written to.
 func TestNoAnswerBeforeItsSync(t *testing.T) {
 	t.Parallel()
-	strace, err := exec.LookPath("strace")
-	if err != nil {
-		t.Skip("strace is not installed")
-	}
+	strace := needtest.OneOf(t, "strace")
 	if out, err := exec.Command(strace, "-f", "-o", os.DevNull, "true").CombinedOutput(); err != nil {
 		t.Skipf("strace may not trace here: %v %s", err, out)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/tool"
 	"github.com/seed-3ebc6b8a/gatehouse/tool/standard"
@@ -22,13 +23,9 @@ func TestMain(m *testing.M) {
 func repository(t *testing.T) string {
 	t.Helper()
 	if !sandbox.Supported().Any(sandbox.WriteRoots) {
-		t.Skip("no sandbox here: process tools refuse to run")
+		needtest.Missing(t, "no sandbox works here, and without one process tools refuse to run")
 	}
-	for _, program := range []string{"git", "go"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed")
-		}
-	}
+	needtest.Programs(t, "git", "go")
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -111,10 +108,10 @@ func TestRunTests(t *testing.T) {
 	dir := repository(t)
 	home, err := os.UserHomeDir()
 	if err != nil {
-		t.Skip("no home directory")
+		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Join(home, ".cache", "go-build"), 0o755); err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	if res := call(t, dir, standard.RunTests, `{"run":"One"}`); res.ExitCode != 0 || !strings.Contains(res.Stdout, "ok") {
 		t.Errorf("run_tests One: %+v", res)

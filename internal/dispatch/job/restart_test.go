@@ -19,6 +19,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 )
@@ -154,7 +155,7 @@ func testKill9(t *testing.T, opts store.Options, alsoSupervisors bool) {
 	}
 	var supervisors []int
 	if alsoSupervisors {
-		supervisors = children(t, cmd.Process.Pid)
+		supervisors = needtest.Children(t, cmd.Process.Pid)
 		for _, pid := range supervisors { // frozen, they do nothing while the gate dies
 			if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
@@ -210,30 +211,6 @@ func testKill9(t *testing.T, opts store.Options, alsoSupervisors bool) {
 	if took > 5*time.Second {
 		t.Errorf("the restart took %s", took)
 	}
-}
-
-// children are the direct children of a process.
-func children(t *testing.T, pid int) []int {
-	t.Helper()
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
-	if err != nil || len(tasks) == 0 {
-		t.Skip("the kernel does not list children here")
-	}
-	var out []int
-	for _, f := range tasks {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			continue // the thread is gone
-		}
-		for _, text := range strings.Fields(string(raw)) {
-			n, err := strconv.Atoi(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			out = append(out, n)
-		}
-	}
-	return out
 }
 
 // TestSupervisorKilled: a process that kills its own supervisor does not get
