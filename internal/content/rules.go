@@ -75,15 +75,10 @@ func newEngine(sets ...[]rule) *engine {
 	bits := uint8(0)
 	for i, r := range e.rules {
 		for _, k := range r.keys {
-			words = append(words, keyword{k, i})
-			if r.cat == Injection {
-				for _, wrapped := range wraps(k) {
-					words = append(words, keyword{wrapped, i})
-				}
-			}
+			words = r.spell(words, k, i)
 		}
 		for _, w := range r.need {
-			words = append(words, keyword{w, i | isWord})
+			words = r.spell(words, w, i|isWord)
 		}
 		e.bit = append(e.bit, noBit)
 		if len(r.need) > 0 {
@@ -112,6 +107,17 @@ func newEngine(sets ...[]rule) *engine {
 		e.words.outs[i] = keys
 	}
 	return e
+}
+
+// spell adds a keyword in all its spellings. Phrases do not care how their words are set apart.
+func (r *rule) spell(words []keyword, key string, number int) []keyword {
+	words = append(words, keyword{key, number})
+	if r.cat == Injection {
+		for _, wrapped := range wraps(key) {
+			words = append(words, keyword{wrapped, number})
+		}
+	}
+	return words
 }
 
 // wraps returns a keyword of several words as it stands in text that was wrapped or set wide: with a
