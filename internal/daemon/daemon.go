@@ -446,7 +446,9 @@ func (d *daemon) watchState(ctx context.Context) error {
 				return nil
 			}
 			d.changes.Tell()
+			d.notifier.CloseSettled(d.settled(ctx))
 		case <-tick.C:
+			d.notifier.CloseSettled(d.settled(ctx))
 			if err := d.expire(ctx); err != nil {
 				d.log.Warn("requests could not be expired", "error", err)
 			}
