@@ -311,6 +311,8 @@ func (d *daemon) wire(addr string) error {
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate, Autonomy: d.autonomy,
 		Upstreams: d.upstreams.registry,
+		Jobs:      d.jobs,
+		Trace:     d.trace,
 		File:      d.fileEdited,
 		Record:    d.record.act,
 		Checkpoint: func(ctx context.Context) error {

@@ -140,6 +140,11 @@ func (d *daemon) tidyFlight(ctx context.Context) error {
 	}
 }
 
+// trace tells what is on record under a correlation id.
+func (d *daemon) trace(ctx context.Context, who call.Principal, correlation string) (*dispatch.Trace, error) {
+	return d.dispatch.Trace(ctx, who, correlation)
+}
+
 // maxTraced bounds the records of one correlation id that are shown.
 const maxTraced = 500
 
