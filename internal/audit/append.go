@@ -83,7 +83,7 @@ func (c chain) append(tx *store.Tx, r *Record) (chain, error) {
 	r.BodyHash = bodyHash(r.salt, r.Body)
 	r.Hash = r.leaf(c.hash)
 	err := tx.Put(recordTable, r.pos, r.Time.UnixMicro(), r.Kind, r.CallID, r.Principal, r.Session, r.Surface,
-		r.Operation, r.Level, r.Outcome, r.Correlation, r.salt, r.Body, r.BodyHash[:], r.Hash[:])
+		r.Operation, r.Level, r.Outcome, r.Correlation, r.salt, pack(r.Body), r.BodyHash[:], r.Hash[:])
 	return chain{c.node, r.Seq, r.Hash, c.keep(tx, r)}, err
 }
 
