@@ -414,7 +414,7 @@ func (d *daemon) limits() approval.Limits { return limits(&d.book.Current().Sett
 
 // newID makes an id for a call.
 func (d *daemon) newID() string {
-	id, err := keyring.NewID("c_", d.keys.Random())
+	id, err := keyring.NewTimedID("c_", time.Now(), d.keys.Random())
 	if err != nil {
 		// Without randomness there is no safe id; the call fails on the empty
 		// one when it is opened.
