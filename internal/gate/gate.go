@@ -134,6 +134,16 @@ func (g *Gate) Attended(c *call.Call) bool {
 	return snap != nil && !snap.Settings.Unattended
 }
 
+// Output says what happens to output of an MCP server that looks like an
+// attack, for whoever makes the call; entry is what the server's entry says.
+func (g *Gate) Output(c *call.Call, server, entry string) string {
+	snap, _ := g.opts.Policy(c)
+	if snap == nil {
+		return policy.OutputHold
+	}
+	return snap.Settings.OutputFor(server, entry)
+}
+
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edited *RequestState) {
