@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -177,12 +176,8 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	if err != nil {
 		return err
 	}
-	var since time.Time
-	if p.session != nil {
-		since = p.session.BegunBy
-	}
 	p.launch, err = provider.Prepare(&provider.Input{
-		Since: since, CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
+		CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
 		Env: s.opts.Env, Extra: extra, Known: p.known, Template: template, Servers: servers, Hook: s.opts.Hook,
 	})
 	if err != nil {
@@ -319,6 +314,11 @@ func (p *plan) write(ctx context.Context) error {
 			return err
 		}
 		if err := os.Rename(next, path); err != nil {
+			return err
+		}
+	}
+	if p.launch.Before != nil {
+		if err := p.launch.Before(); err != nil {
 			return err
 		}
 	}

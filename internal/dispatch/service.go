@@ -346,9 +346,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	if v.Created.IsZero() {
 		v.Created = now
 	}
-	if !v.Begun {
-		v.BegunBy = now
-	}
 	v.Begun, v.Provider, v.Used = true, r.Session, now
 	s.mu.Lock()
 	if p := s.running[b.ID]; p != nil {
