@@ -70,6 +70,8 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Asked, if set, is told that a person is asked, before anybody waits.
+	Asked func(*Answer)
 	// Ask has a person asked whatever the policy says: whoever calls may ask
 	// for more than the policy does.
 	Ask bool
@@ -110,6 +112,9 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	ans, edited := g.attempt(ctx, &sub)
 	if edited != nil {
 		ans = g.replaced(ctx, &sub, ans, edited)
+	}
+	if ans.Verdict == Pending && sub.Asked != nil {
+		sub.Asked(ans)
 	}
 	if ans.Verdict == Pending && g.waits(&sub) {
 		ans = g.await(ctx, &sub, ans)
