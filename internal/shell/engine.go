@@ -97,6 +97,9 @@ func (a *analyzer) verb(w *word) {
 	if a.kb.DestructiveVerb(w.text) {
 		a.add(Effect{Kind: KindDelete, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "asks to " + w.text})
 	}
+	if a.kb.SecretVerb(w.text) {
+		a.does(knowledge.DoesSecret, w.span, "shows credentials:")
+	}
 }
 
 // applyParsed applies conditions, effects, options and operands of a spec.

@@ -34,7 +34,7 @@ type resolved struct {
 func (a *analyzer) resolve(w *word, text string) resolved {
 	text = strings.TrimPrefix(text, "file://")
 	r := resolved{Path: Path{Raw: text, Known: w.known, Glob: w.glob}}
-	joined := a.st.cwd.join(text)
+	joined := a.st.cwd.join(w.judged(text))
 	if r.Value = cleanPath(joined); strings.Contains(joined, "/..") {
 		r.Joined = joined
 	}
@@ -152,7 +152,7 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 			e.Class, e.Why = ClassUnknown, "reads the whole home directory"
 		case r.where == ScopeDevice:
 			e.Class, e.Why = ClassUnknown, "reads the device"
-		case !w.known && !(w.plain && text != ""):
+		case !w.known && !(w.plain && text != "") || w.strays():
 			e.Class, e.Why = ClassUnknown, "reads a file that is not known"
 		}
 		a.add(e)

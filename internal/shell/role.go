@@ -160,6 +160,12 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.readPath(w, true)
 	case knowledge.RoleObject:
 		a.object(w)
+	case knowledge.RoleUpload:
+		a.upload(w)
+	case knowledge.RoleSent:
+		a.sent(w)
+	case knowledge.RoleSetting:
+		a.setting(w)
 	case knowledge.RoleStamp:
 		if !strings.HasPrefix(w.text, "+") {
 			a.does(knowledge.DoesPrivilege, w.span, "")
