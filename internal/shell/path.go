@@ -138,7 +138,7 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 		r := a.resolve(w, text)
 		e := Effect{Kind: KindRead, Class: ClassSafe, Path: r.Path, Span: w.span, Why: "reads"}
 		if namesOnly {
-			e.Why = "lists"
+			e.Why, e.Names = "lists", true
 		}
 		switch {
 		case r.where == ScopeNull:
@@ -155,7 +155,14 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 		case !w.known && !(w.plain && text != "") || w.strays():
 			e.Class, e.Why = ClassUnknown, "reads a file that is not known"
 		}
-		a.add(e)
+		if len(a.picks) == 0 || e.Class != ClassSafe || w.glob || namesOnly {
+			a.add(e)
+			return
+		}
+		for _, pick := range a.picks {
+			e.Path.Value, e.Path.Glob = r.Value+"/**/"+pick, true
+			a.add(e)
+		}
 	})
 }
 
