@@ -51,7 +51,10 @@ func (a *analyzer) applySpec(p *knowledge.Program, spec, parent *knowledge.Spec,
 	} else {
 		cmd.Subcommand += " " + name
 	}
-	if rest := args[ps.next:]; len(rest) == 1 && rest[0].known && rest[0].text == "--help" && p.Name != "git" {
+	if rest := args[ps.next:]; len(rest) == 1 && rest[0].known && rest[0].text == "--help" {
+		if help := spec.Sub("help"); help != nil {
+			return a.applySpec(p, help, spec, args, len(args)) // git has its manual shown
+		}
 		return output{given: true}
 	}
 	if len(sub.Options) == 0 && !sub.HasSubs() && spec.HasSubs() && spec.Globals {
