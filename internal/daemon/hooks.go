@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
@@ -119,14 +120,18 @@ func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, 
 		sessions, err = d.sessions.Named(tx, agent, ref)
 		return err
 	})
-	known := make(map[string]bool)
+	known, times := make(map[string]bool), make(map[string]int)
 	for _, id := range sessions {
 		cursor := ""
 		for err == nil && len(known) < maxHostIDs {
 			var page []admin.Record
 			page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: "call", Session: id}, cursor, 200)
 			for i := 0; err == nil && i < len(page); i++ {
-				err = d.hostID(ctx, page[i].ID, known)
+				var use string
+				if use, err = d.hostID(ctx, page[i].ID); page[i].Outcome == gate.Allowed.String() {
+					times[use]++
+				}
+				known[call.NthUse(use, times[use])] = true
 			}
 			if cursor == "" {
 				break
@@ -136,11 +141,11 @@ func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, 
 	return known, admin.PublicError(err)
 }
 
-// hostID notes the host's id of a recorded call.
-func (d *daemon) hostID(ctx context.Context, record string, into map[string]bool) error {
+// hostID returns the host's id of a recorded call, "" if it is not known.
+func (d *daemon) hostID(ctx context.Context, record string) (string, error) {
 	r, err := d.admin.Record(ctx, record)
 	if err != nil {
-		return err
+		return "", err
 	}
 	var body struct {
 		Call struct {
@@ -148,8 +153,7 @@ func (d *daemon) hostID(ctx context.Context, record string, into map[string]bool
 		} `json:"call"`
 	}
 	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return nil // retention has dropped it
+		return "", nil // retention has dropped it
 	}
-	into[body.Call.HostID] = true
-	return nil
+	return body.Call.HostID, nil
 }

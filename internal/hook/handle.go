@@ -168,7 +168,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,

@@ -161,30 +161,44 @@ func TestTools(t *testing.T) {
 }
 
 // TestHeartbeat: a call that an agent made past the gate is found in its
-// transcript.
+// transcript, also one that was made before it by the gate.
 func TestHeartbeat(t *testing.T) {
-	t.Parallel()
-	past := map[string][]string{
-		"claude": {"--settings", `{"disableAllHooks":true}`},
-		"codex":  {"-c", "features.hooks=false"},
+	each(t, func(t *testing.T, name string) {
+		w := connected(t, name)
+		must(t, os.MkdirAll(filepath.Join(w.home, ".grok", "sessions"), 0o755)) // where a person's Grok has its own
+		reckless := name != "claude"
+		w.run(canary.Run{Reckless: reckless}, canary.Step{Command: "echo by the gate"})
+		if holds, text := w.holds(); holds != "advisory" {
+			t.Errorf("with every call at the gate: %s (%s)", holds, text)
+		}
+		args, back := w.past()
+		results, _ := w.run(canary.Run{Reckless: reckless, Args: args}, canary.Step{Command: "echo past the gate"})
+		back()
+		if !saw(results, "past the gate") {
+			t.Fatalf("it did not run: %q", results)
+		}
+		if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "never came to the gate") {
+			t.Errorf("with a call past the gate: %s (%s)", holds, text)
+		}
+	})
+}
+
+// past has the agent go past the gate: by an argument, or until it is taken
+// back by settings.
+func (w *world) past() (args []string, back func()) {
+	w.t.Helper()
+	switch w.cli.Name {
+	case "claude":
+		return []string{"--settings", `{"disableAllHooks":true}`}, func() {}
+	case "codex":
+		return []string{"-c", "features.hooks=false"}, func() {}
+	case "gemini":
+		w.write(filepath.Join(w.dir, ".gemini", "settings.json"), `{"hooksConfig":{"enabled":false}}`)
+		return nil, func() { must(w.t, os.RemoveAll(filepath.Join(w.dir, ".gemini"))) }
 	}
-	for name, args := range past {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := connected(t, name)
-			w.run(canary.Run{Reckless: name == "codex"}, canary.Step{Command: "echo by the gate"})
-			if holds, text := w.holds(); holds != "advisory" {
-				t.Errorf("with every call at the gate: %s (%s)", holds, text)
-			}
-			results, _ := w.run(canary.Run{Reckless: name == "codex", Args: args}, canary.Step{Command: "echo past the gate"})
-			if !saw(results, "past the gate") {
-				t.Fatalf("it did not run: %q", results)
-			}
-			if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "never came to the gate") {
-				t.Errorf("with a call past the gate: %s (%s)", holds, text)
-			}
-		})
-	}
+	file := w.settings()
+	must(w.t, os.Rename(file, file+".away"))
+	return nil, func() { must(w.t, os.Rename(file+".away", file)) }
 }
 
 // TestPermissionPromptTool: without any hook, Claude Code can be told to ask the
