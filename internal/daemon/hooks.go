@@ -122,38 +122,44 @@ func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, 
 	})
 	known, times := make(map[string]bool), make(map[string]int)
 	for _, id := range sessions {
-		cursor := ""
-		for err == nil && len(known) < maxHostIDs {
-			var page []admin.Record
-			page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: "call", Session: id}, cursor, 200)
-			for i := 0; err == nil && i < len(page); i++ {
-				var use string
-				if use, err = d.hostID(ctx, page[i].ID); page[i].Outcome == gate.Allowed.String() {
-					times[use]++
+		for _, kind := range []string{"call", "outcome"} {
+			for cursor := ""; err == nil && len(known) < maxHostIDs; {
+				var page []admin.Record
+				page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: kind, Session: id}, cursor, 200)
+				for i := 0; err == nil && i < len(page); i++ {
+					var use string
+					var ran bool
+					if use, ran, err = d.hostUse(ctx, page[i].ID); ran {
+						times[use]++
+					}
+					known[call.NthUse(use, times[use])] = true
 				}
-				known[call.NthUse(use, times[use])] = true
-			}
-			if cursor == "" {
-				break
+				if cursor == "" {
+					break
+				}
 			}
 		}
 	}
 	return known, admin.PublicError(err)
 }
 
-// hostID returns the host's id of a recorded call, "" if it is not known.
-func (d *daemon) hostID(ctx context.Context, record string) (string, error) {
+// hostUse returns the host's id of a recorded call, "" if it is not known, and
+// whether the record is that of a call that could run under it.
+func (d *daemon) hostUse(ctx context.Context, record string) (use string, ran bool, err error) {
 	r, err := d.admin.Record(ctx, record)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
-	var body struct {
-		Call struct {
-			HostID string `json:"host_id"`
-		} `json:"call"`
-	}
+	var body stored
 	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return "", nil // retention has dropped it
+		return "", false, nil // retention has dropped it
 	}
-	return body.Call.HostID, nil
+	switch {
+	case r.Kind == "call" && body.Call != nil:
+		return body.Call.HostID, r.Outcome == gate.Allowed.String(), nil
+	case body.Outcome != nil:
+		use, ran = hook.RanAs(body.Outcome.Detail)
+		return use, ran, nil
+	}
+	return "", false, nil
 }

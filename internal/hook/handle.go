@@ -216,7 +216,7 @@ func (h *Hooks) start(ctx context.Context, a *agent, r *Request, e *event, p cal
 	if edited != nil {
 		told = edited
 	}
-	h.open.add(p, e, openCall{id: id, input: told})
+	h.open.add(p, e, openCall{id: id, input: told, changed: edited != nil})
 	return a.allow(e, edited, ans.Message)
 }
 
@@ -261,7 +261,7 @@ func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome g
 		return Reply{}
 	}
 	if string(o.input) == string(e.input) || outcome == gate.Refused {
-		h.finish(ctx, o.id, p, outcome, "")
+		h.finish(ctx, o.id, p, outcome, o.ranAs(e))
 		return Reply{}
 	}
 	const why = "the host ran something else than what was allowed"

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,11 +17,28 @@ type openCall struct {
 	id string
 	// input is what the host was told to run.
 	input jsontext.Value
+	// changed says that this is not what the host asked about.
+	changed bool
 
 	principal call.Principal
 	host      string // the host's id of the use, "" if it has none
 	tool      string
 }
+
+// ranAs begins the detail of an outcome that says under which name a call ran.
+const ranAs = "ran as "
+
+// ranAs says by which name a transcript may know a call that was changed, where
+// the host has no ids: it tells of what ran.
+func (o *openCall) ranAs(e *event) string {
+	if !o.changed || e.id != "" {
+		return ""
+	}
+	return ranAs + e.use()
+}
+
+// RanAs returns the name under which a call ran, by the detail of its outcome.
+func RanAs(detail string) (use string, ok bool) { return strings.CutPrefix(detail, ranAs) }
 
 // maxOpen bounds what is remembered. The oldest go first: their end is then
 // not recorded, and stays unknown.
