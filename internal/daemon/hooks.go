@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -9,8 +10,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -83,14 +84,18 @@ func (b *bindings) bind(ctx context.Context, bind hook.Binding) (id string, err 
 		return "", admin.PublicError(err)
 	}
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
+		resume, err := b.sessions.Deferred(tx, bind.Agent, bind.Ref)
+		if err != nil {
+			return err
+		}
 		s, opened, err := b.sessions.Open(tx, session.Open{
-			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process, Resume: bind.Resume,
+			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process, Resume: resume,
 		})
 		if err != nil {
 			return err
 		}
 		id = s.ID
-		if opened && bind.Resume {
+		if opened && resume {
 			// Another process takes the session on: it gets the answer to the
 			// question that waited, and nothing that was granted in advance.
 			_, err = b.desk.RevokeStanding(tx, s.ID, "its process ended")
@@ -108,6 +113,20 @@ func (b *bindings) Block(ctx context.Context, id, why string) error {
 // End ends a session.
 func (b *bindings) End(ctx context.Context, id, by string) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.End(tx, id, by) })
+}
+
+// Defer notes that a session was told to come back.
+func (b *bindings) Defer(ctx context.Context, agent, ref string, until time.Time) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.Defer(tx, agent, ref, until) })
+}
+
+// Deferred says whether a session was told to come back.
+func (b *bindings) Deferred(ctx context.Context, agent, ref string) (deferred bool, err error) {
+	err = b.store.Read(ctx, func(tx *store.Tx) (err error) {
+		deferred, err = b.sessions.Deferred(tx, agent, ref)
+		return err
+	})
+	return deferred, err
 }
 
 // maxHostIDs bounds how many records one question about a session reads.

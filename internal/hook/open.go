@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -106,34 +105,4 @@ func (o *openCalls) drop(session string) (dropped []openCall) {
 		return false
 	})
 	return dropped
-}
-
-// deferrals remembers which sessions were told to come back, and until when
-// that is good: as long as the question waits.
-type deferrals struct {
-	mu    sync.Mutex
-	until map[deferral]time.Time
-}
-
-type deferral struct{ agent, ref string }
-
-func (d *deferrals) add(agent, ref string, until time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.until == nil {
-		d.until = make(map[deferral]time.Time)
-	}
-	now := time.Now()
-	for k, t := range d.until {
-		if now.After(t) {
-			delete(d.until, k)
-		}
-	}
-	d.until[deferral{agent, ref}] = until
-}
-
-func (d *deferrals) has(agent, ref string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Now().Before(d.until[deferral{agent, ref}])
 }

@@ -54,27 +54,48 @@ func TestEdited(t *testing.T) {
 }
 
 // TestDeferred: a headless Claude Code ends while its question waits, and runs
-// the call when it is resumed after a person's yes.
+// the call, once, when it is resumed after a person's yes; also when the gate was
+// started anew in between.
 func TestDeferred(t *testing.T) {
 	t.Parallel()
-	w := connected(t, "claude", "--defer")
-	_, out := w.run(canary.Run{}, canary.Step{Command: "touch later.txt"})
-	if w.exists("later.txt") || !strings.Contains(out.Stdout, "tool_deferred") {
-		t.Fatalf("it ran: %t; %s", w.exists("later.txt"), out.Stdout)
-	}
-	var said struct {
-		Session string `json:"session_id"`
-	}
-	must(t, json.Unmarshal([]byte(out.Stdout), &said))
-	w.approve(w.answerOr(nil))
-	m, err := canary.Start()
-	must(t, err)
-	defer m.Close()
-	cmd, err := w.cli.Command(context.Background(), m, canary.Run{Dir: w.dir, Home: w.home, Args: []string{"--resume", said.Session}})
-	must(t, err)
-	text, err := cmd.CombinedOutput()
-	if !w.exists("later.txt") {
-		t.Errorf("it did not run when resumed: %v\n%s", err, text)
+	restart := func(w *world) { w.Stop(); w.Up() }
+	for name, between := range map[string]struct{ asked, approved func(*world) }{
+		"plain":                               {},
+		"a restart before the approval":       {asked: restart},
+		"a restart after the approval":        {approved: restart},
+		"a gate killed before and afterwards": {asked: func(w *world) { w.Kill(); w.Up() }, approved: func(w *world) { w.Kill(); w.Up() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := connected(t, "claude", "--defer")
+			_, out := w.run(canary.Run{}, canary.Step{Command: "touch later.txt"})
+			if w.exists("later.txt") || !strings.Contains(out.Stdout, "tool_deferred") {
+				t.Fatalf("it ran: %t; %s", w.exists("later.txt"), out.Stdout)
+			}
+			var said struct {
+				Session string `json:"session_id"`
+			}
+			must(t, json.Unmarshal([]byte(out.Stdout), &said))
+			if between.asked != nil {
+				between.asked(w)
+			}
+			w.approve(w.answerOr(nil))
+			if between.approved != nil {
+				between.approved(w)
+			}
+			resume := canary.Run{Args: []string{"--resume", said.Session}}
+			if _, out = w.run(resume); !w.exists("later.txt") {
+				t.Fatalf("it did not run when resumed: %s%s", out.Stdout, out.Stderr)
+			}
+			must(t, os.Remove(filepath.Join(w.dir, "later.txt")))
+			// The answer is used up: the same call, made again, is asked about again.
+			if w.run(resume, canary.Step{Command: "touch later.txt"}); w.exists("later.txt") {
+				t.Error("one approval was good for two calls")
+			}
+			if allowed := strings.Count(w.bodies("call"), `"by":["ann"]`); allowed != 1 {
+				t.Errorf("%d calls were let through by the approval", allowed)
+			}
+		})
 	}
 }
 
