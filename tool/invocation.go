@@ -132,6 +132,11 @@ func (inv *Invocation) run(ctx context.Context, t *bound, args json.RawMessage, 
 		return inv.deny(t, t.decl.Name, args, err.Error()), false
 	}
 	env.inv, env.budget = inv, budget
+	if limit, ok := inv.agent.spec.Budget[declare.PerToolTimeoutMillis]; ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(limit)*time.Millisecond)
+		defer cancel()
+	}
 	result, err := execute(ctx, t, env, args)
 	for _, r := range env.Refusals() {
 		inv.tell(t, Event{Kind: Refused, Args: args, Reason: r})

@@ -274,7 +274,7 @@ func (g *Gate) weigh(ctx context.Context, c *call.Call) (*policy.Input, call.Dec
 		return nil, call.Decision{}, err
 	}
 	judge(in, change)
-	if len(snap.Counts(in.Facts)) > 0 {
+	if len(snap.Counts(c, in.Facts)) > 0 {
 		uses, err := g.opts.State.Uses(ctx, c, in.Facts.Workspace)
 		if err != nil {
 			return nil, call.Decision{}, err

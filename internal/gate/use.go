@@ -7,9 +7,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
 
-// counted are the declared tools whose uses are counted, of the call and of
-// what a plan is going to call.
-func (t *trial) counted() []string { return t.snap.Counts(t.in.Facts) }
+// counted are the tools whose uses are counted.
+func (t *trial) counted() []string { return t.snap.Counts(t.sub.Call, t.in.Facts) }
 
 // constrain holds the call against the usage constraints of its tools. It
 // reads what was counted inside the transaction, so that of two calls that
@@ -39,7 +38,7 @@ func (t *trial) used(tx Tx) error {
 
 // refused counts a call that is denied.
 func (t *trial) refused(tx Tx) error {
-	if tools := t.counted(); len(tools) > 0 {
+	if tools := t.counted(); len(t.in.Facts.Declared) > 0 && len(tools) > 0 {
 		return tx.Refuse(t.sub.Call, t.in.Facts.Workspace, tools)
 	}
 	return nil
