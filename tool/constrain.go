@@ -90,7 +90,7 @@ func (t *tracker) spent(budget map[string]int64, name string) string {
 	if limit, ok := budget[declare.MaxToolCalls]; ok && int64(t.steps) >= limit {
 		return fmt.Sprintf("this invocation has used its %d tool calls", limit)
 	}
-	if limit, ok := budget[declare.MaxConsecutiveSameTool]; ok && (t.last == name && int64(t.inRow) >= limit || limit == 0) {
+	if limit, ok := budget[declare.MaxConsecutiveSameTool]; ok && t.last == name && int64(t.inRow) >= limit {
 		return fmt.Sprintf("%s was used %d times in a row: use another tool first", name, limit)
 	}
 	if limit, ok := budget[declare.MaxDurationMillis]; ok && !t.began.IsZero() && t.now().Sub(t.began) >= time.Duration(limit)*time.Millisecond {

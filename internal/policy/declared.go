@@ -183,7 +183,9 @@ func (s *Snapshot) Counts(c *call.Call, f *facts.Facts) []string {
 	}
 	var names []string
 	for i := range f.Declared {
-		names = append(names, f.Declared[i].Name)
+		if !f.Declared[i].Claimed {
+			names = append(names, f.Declared[i].Name)
+		}
 	}
 	if len(names) == 0 && c.Kind != call.Native && c.Operation != call.OpPlan && len(s.agents(c.Principal)) > 0 {
 		names = append(names, c.Operation)
@@ -293,6 +295,7 @@ func granted(a *declare.Agent, f *facts.Facts) []Violation {
 	for i := range f.Declared {
 		n := f.Declared[i].Name
 		switch {
+		case f.Declared[i].Claimed:
 		case slices.Contains(a.Approvals, n), a.Grants != nil && slices.Contains(a.Grants.Confirm, n):
 			out = append(out, Violation{Tool: n, Rule: "approval", Level: call.ConfirmSingleUse, Reason: fmt.Sprintf("%s needs a person's yes each time %s uses it", n, a.Name)})
 		case a.Grants != nil && !slices.Contains(a.Grants.Allow, n):

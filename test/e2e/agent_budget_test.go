@@ -90,7 +90,7 @@ func TestAgentBudgetIsPolicy(t *testing.T) {
 	for text, words := range map[string]string{
 		"agents:\n  - {name: coder, tools: [], budget: {maxToolCalls: 2}}\n": "maxToolCalls: 1 → 2",
 		"agents:\n  - {name: coder, tools: []}\n":                            "maxToolCalls: 1 → none",
-		"tools: []\n":                                                        "not declared any more",
+		"tools: []\n": "not declared any more",
 	} {
 		write(t, filepath.Join(w.Home, "tools.yaml"), "gatehouse: 1\n"+text)
 		p := w.settle("staged", func(p admin.Policy) bool {

@@ -31,8 +31,8 @@ func (s *Set) CheckBudgets() error {
 		for _, name := range slices.Sorted(maps.Keys(a.Budget)) {
 			if _, known := budgetNames[name]; !known {
 				errs = append(errs, fmt.Errorf("agent %s: budget: there is no limit %q%s", a.Name, name, suggest(name, budgetNames)))
-			} else if a.Budget[name] < 0 {
-				errs = append(errs, fmt.Errorf("agent %s: budget: %s is negative", a.Name, name))
+			} else if a.Budget[name] < 0 || name == MaxConsecutiveSameTool && a.Budget[name] == 0 {
+				errs = append(errs, fmt.Errorf("agent %s: budget: %s of %d is no limit", a.Name, name, a.Budget[name]))
 			}
 		}
 	}
