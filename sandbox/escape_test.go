@@ -265,9 +265,6 @@ func (h *host) spec(b sandbox.Backend) sandbox.Spec {
 	if b != sandbox.Bubblewrap {
 		s.Without = sandbox.ProtectedPaths
 	}
-	if b == sandbox.Docker { // it takes an image of this machine's kind, and an engine
-		s.Image = os.Getenv("GATEHOUSE_DOCKER_IMAGE")
-	}
 	return s
 }
 
