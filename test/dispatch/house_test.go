@@ -82,9 +82,15 @@ type answer struct {
 		Score  int    `json:"score"`
 	} `json:"approval"`
 	Job struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
+		ID       string `json:"id"`
+		Status   string `json:"status"`
+		Confined bool   `json:"confined"`
 	} `json:"job"`
+	Posture struct {
+		Approval string `json:"approval"`
+		Sandbox  string `json:"sandbox"`
+		Confined bool   `json:"confined"`
+	} `json:"posture"`
 	SessionID     string `json:"sessionId"`
 	CorrelationID string `json:"correlationId"`
 	Result        struct {

@@ -20,7 +20,7 @@ var gemini = adapter{
 	},
 	env:     []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
-	hosts:   []string{"*.googleapis.com"},
+	hosts:   []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
 	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
 	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGemini,
