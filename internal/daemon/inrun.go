@@ -26,6 +26,8 @@ type dispatched struct {
 	// Confined says that the run is in a sandbox of the gate's: it reaches
 	// neither the gate's files nor its socket.
 	Confined bool
+	// Plan says that the run may look and change nothing.
+	Plan bool
 	// Hold stops the job's idle clock.
 	Hold func() (release func())
 }
@@ -57,7 +59,7 @@ func (d *daemon) asker(r *dispatched) inrun.Ask {
 			Dir: observe.RealDir(dir), HostID: t.ID, Parent: r.Job, Correlation: r.Correlation, Held: r.Confined, Rewrites: at.Wraps(),
 		}
 		release := r.Hold()
-		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host"})
+		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host", Plan: r.Plan})
 		release()
 		if ans.Verdict != gate.Allowed {
 			return inrun.Verdict{Why: ans.Message}

@@ -233,7 +233,7 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 		hold = p.launch.Channel(onlyTools(p.task, s.opts.Ask(run)))
 	}
 	said := &raw{}
-	spec.Drive = said.drive(hold, p.launch.Stdin)
+	spec.Drive, spec.Listens = said.drive(hold, p.launch.Stdin), hold == nil
 	spec.Parse = func(out []byte) any {
 		r := p.launch.Parse(out)
 		r.Session = p.launch.Parse(said.bytes()).Session

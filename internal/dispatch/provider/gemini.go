@@ -38,8 +38,8 @@ func prepareGemini(b *builder) error {
 	}
 	if b.Gated {
 		geminiGated(b)
-	} else {
-		geminiClassic(b)
+	} else if err := geminiClassic(b); err != nil {
+		return err
 	}
 	if t.Model != "" {
 		b.args("-m", t.Model)
@@ -118,8 +118,11 @@ func geminiPolicy(allowed []string) string {
 	return s.String()
 }
 
-func geminiClassic(b *builder) {
+func geminiClassic(b *builder) error {
 	t := b.Task
+	if err := b.someTools(); err != nil {
+		return err
+	}
 	mode := t.ApprovalMode
 	if b.managed() {
 		mode = "yolo"
@@ -142,4 +145,5 @@ func geminiClassic(b *builder) {
 	}
 	b.Stdin = []byte(t.Text())
 	b.Parse = parseGemini
+	return nil
 }

@@ -31,6 +31,9 @@ func prepareMistral(b *builder) error {
 	if err := b.oneOf("permissionMode", t.PermissionMode, "default", "plan", "chat", "explore", "accept-edits", "auto-approve"); err != nil {
 		return err
 	}
+	if err := b.someTools(); err != nil {
+		return err
+	}
 	home := b.Home + "/.vibe"
 	b.setenv("VIBE_HOME", home)
 	if t.Model != "" {

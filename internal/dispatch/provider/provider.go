@@ -232,6 +232,15 @@ func (b *builder) held(field string) {
 	b.warn("%s is not passed on: every tool call of this run is decided by the gate", field)
 }
 
+// someTools refuses an empty list of tools where the CLI itself would have to
+// hold to it: none of their flags says "none".
+func (b *builder) someTools() error {
+	if b.Task.AllowedTools != nil && len(b.Task.AllowedTools) == 0 {
+		return &RefusedError{Field: "allowedTools", CLI: b.CLI, Why: "an empty list cannot be told to it: it would have all of its tools"}
+	}
+	return nil
+}
+
 // isUUID says whether a session id has the form that CLIs want.
 func isUUID(s string) bool {
 	if len(s) != 36 {
