@@ -77,3 +77,58 @@ func TestClassicFork(t *testing.T) {
 		})
 	}
 }
+
+// TestPlanMode: a run that is asked for in plan mode changes nothing, and nobody
+// is asked about it: the gate holds it to that, whatever the CLI makes of it.
+func TestPlanMode(t *testing.T) {
+	t.Parallel()
+	for name, flag := range map[string]string{"claude": "--permission-mode", "gemini": "--approval-mode", "grok": "--permission-mode"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, name, cli(t, name).Program)
+			h.present()
+			write(t, h.dir+"/a.txt", "what a.txt holds\n")
+			h.model.Play(canary.Step{Command: "cat a.txt"}, canary.Step{Command: "touch made.txt"})
+			a := h.ask("Plan it", flag, "plan")
+			if told := append(h.model.Results(), h.model.Prompts()...); h.exists("made.txt") || !said(told, "what a.txt holds") {
+				t.Errorf("%+v, the model was told %q", a, told)
+			}
+			for _, r := range h.records("call") {
+				if r.Outcome == "pending" {
+					t.Errorf("somebody was asked: %+v", r)
+				}
+			}
+		})
+	}
+}
+
+// TestPromptCommands: attack. A prompt that is a command of the CLI itself, such
+// as Grok's /always-approve, switches nothing off, in this turn or the next.
+func TestPromptCommands(t *testing.T) {
+	t.Parallel()
+	for name, prompts := range map[string][]string{
+		"claude": {"/permissions allow Bash", "/allowed-tools Bash"}, "gemini": {"/permissions trust", "/settings yolo"}, "grok": {"/always-approve on", "/always-approve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, name, cli(t, name).Program)
+			session := ""
+			for _, prompt := range append(prompts, "Make never.txt") {
+				h.model.Play(canary.Step{Command: "touch never.txt"})
+				var flags []string
+				if session != "" {
+					flags = []string{"--session", session}
+				}
+				if a := h.ask(prompt, flags...); a.SessionID != "" {
+					session = a.SessionID
+				}
+				if h.exists("never.txt") {
+					t.Fatalf("%q switched the gate off", prompt)
+				}
+			}
+			if told := append(h.model.Results(), h.model.Prompts()...); !said(told, "the test forbids it") {
+				t.Errorf("the attempt was not made: %q", told)
+			}
+		})
+	}
+}
