@@ -20,7 +20,7 @@ var gemini = adapter{
 	},
 	env:     []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
-	hosts:   []string{"*.googleapis.com"},
+	hosts:   []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
 	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
 	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGemini,
@@ -38,8 +38,8 @@ func prepareGemini(b *builder) error {
 	}
 	if b.Gated {
 		geminiGated(b)
-	} else {
-		geminiClassic(b)
+	} else if err := geminiClassic(b); err != nil {
+		return err
 	}
 	if t.Model != "" {
 		b.args("-m", t.Model)
@@ -118,8 +118,11 @@ func geminiPolicy(allowed []string) string {
 	return s.String()
 }
 
-func geminiClassic(b *builder) {
+func geminiClassic(b *builder) error {
 	t := b.Task
+	if err := b.someTools(); err != nil {
+		return err
+	}
 	mode := t.ApprovalMode
 	if b.managed() {
 		mode = "yolo"
@@ -142,4 +145,5 @@ func geminiClassic(b *builder) {
 	}
 	b.Stdin = []byte(t.Text())
 	b.Parse = parseGemini
+	return nil
 }
