@@ -155,23 +155,29 @@ func (s *Service) edited(ctx context.Context, who Caller, cli string, was *call.
 
 // carryOut records the decision, and starts what was let through.
 func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, async bool) (*Answer, error) {
-	rec, err := s.decided(ctx, p, c, given)
+	rec, err := s.decided(p, c, given)
+	if err == nil && given.Verdict != gate.Allowed {
+		err = s.keep(ctx, p, rec, nil)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
 	}
-	ans := p.answer(rec)
 	if given.Verdict != gate.Allowed {
+		ans := p.answer(rec)
 		ans.denied(given)
 		return ans, nil
 	}
 	b, err := s.start(ctx, p, c, rec)
 	if err != nil {
 		outcome, text := gate.Failed, publicText(err)
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: string(job.Failed), Error: text})
-		return nil, errors.Join(&Refused{text}, s.finish(ctx, given.CallID, c.Principal, outcome, text))
+		err = s.keep(ctx, p, rec, &flight.End{State: string(job.Failed), Error: text})
+		return nil, errors.Join(&Refused{text}, err, s.finish(ctx, given.CallID, c.Principal, outcome, text))
 	}
+	ans := p.answer(rec)
 	if b.Deduplicated {
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: flight.Reused})
+		if err := s.keep(ctx, p, rec, &flight.End{State: flight.Reused}); err != nil {
+			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
 		if err := s.finish(ctx, given.CallID, c.Principal, gate.Succeeded, "answered by the job "+b.ID); err != nil {
 			return nil, err
 		}
@@ -181,7 +187,7 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	if !async {
 		wait, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 		defer cancel()
-		if over, err := s.opts.Jobs.WaitOver(wait, b.ID); err == nil {
+		if over, err := s.opts.Jobs.Outcome(wait, b.ID); err == nil {
 			over.Deduplicated, over.Age = b.Deduplicated, b.Age
 			b = over
 		} else if !errors.Is(err, context.DeadlineExceeded) {
@@ -193,8 +199,28 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	return ans, nil
 }
 
-// decided puts the decision on record.
-func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gate.Answer) (*flight.Record, error) {
+// keep puts on record a decision that became no job of its own, and what became
+// of it instead.
+func (s *Service) keep(ctx context.Context, p *plan, rec *flight.Record, end *flight.End) error {
+	return s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		// A start whose commit was in doubt may have taken it along.
+		if _, err := s.opts.Flight.Get(tx, flight.Operator, rec.ID); err != nil {
+			if !errors.Is(err, flight.ErrNotFound) {
+				return err
+			}
+			if err := s.opts.Flight.Decided(tx, rec, p.task.Text()); err != nil {
+				return err
+			}
+		}
+		if end == nil {
+			return nil
+		}
+		return s.opts.Flight.Ended(tx, rec.ID, *end)
+	})
+}
+
+// decided is the record of the decision.
+func (s *Service) decided(p *plan, c *call.Call, given *gate.Answer) (*flight.Record, error) {
 	status := flight.Denied
 	switch given.Verdict {
 	case gate.Allowed:
@@ -216,7 +242,8 @@ func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gat
 	if given.Verdict != gate.Allowed && p.score.Value <= p.highest {
 		rec.Reasons = append(rec.Reasons, given.Decision.Why()) // not the score, something else
 	}
-	err := s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, t.Text()) })
+	var err error
+	rec.ID, err = s.opts.Flight.NewID()
 	return rec, err
 }
 
@@ -226,8 +253,10 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	spec := job.Spec{
 		ID: p.jobID, CLI: p.cli, CorrelationID: p.task.CorrelationID, Approval: rec.ID, Owner: c.Principal,
 		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
-		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
-		After: func() { p.clean(s.opts.Log) },
+		Idle: time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
+		// The decision is on record with the start, in one commit.
+		Entering: func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) },
+		After:    func() { p.clean(s.opts.Log) },
 	}
 	if spec.RequestKey = s.requestKey(p, c); spec.RequestKey != "" && !p.task.ForceRefresh {
 		spec.Reuse = true
@@ -378,14 +407,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	s.mu.Unlock()
 	return s.putSession(tx, v)
-}
-
-// ended records the end of a request that became no job of its own.
-func (s *Service) ended(ctx context.Context, id string, e flight.End) {
-	err := s.opts.Store.Write(ctx, func(tx *store.Tx) error { return s.opts.Flight.Ended(tx, id, e) })
-	if err != nil {
-		s.opts.Log.Error("the end of a request could not be recorded", "approval", id, "error", err)
-	}
 }
 
 // finish closes the call.

@@ -29,7 +29,8 @@ type live struct {
 	tree    tree
 	turn    chan struct{} // closed when it may run
 	stopped chan struct{} // closed when it is to end
-	over    chan struct{} // closed when its tree is dead and its end recorded, or was given up
+	told    chan struct{} // closed when its tree is dead and its end known, which is recorded next
+	over    chan struct{} // closed when its end is recorded, or was given up
 	running bool          // it has a place; guarded by Jobs.mu
 
 	heard atomic.Int64 // when the process was last heard, in nanoseconds
@@ -56,6 +57,14 @@ func (l *live) retried(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.job.Retries = n
+}
+
+// tell lets those who wait for the job here know how it ended.
+func (l *live) tell(b Job) {
+	b.Ended = time.Now().UTC().Truncate(time.Microsecond)
+	b.Seq++
+	l.set(b)
+	close(l.told)
 }
 
 // stop ends a job. The first reason stays.
@@ -125,6 +134,7 @@ func (j *Jobs) attend(l *live) {
 		j.giveUp(l, err)
 		return
 	}
+	j.fill()
 	e, driven := j.converse(l, out, errs)
 	if e.Lost {
 		// The supervisor was killed. What it held is found without it.
@@ -140,9 +150,6 @@ func (j *Jobs) attend(l *live) {
 	if err := errors.Join(errOut, errErr); err != nil && !errors.Is(err, errOverflow) {
 		j.log.Warn("output of a job could not be kept", "job", l.spec.ID, "error", err)
 	}
-	if l.spec.After != nil {
-		l.spec.After()
-	}
 	j.finish(l, e, driven)
 }
 
@@ -150,9 +157,6 @@ func (j *Jobs) output() int64 { return j.opts.Limits().withDefaults().Output }
 
 // giveUp ends a job whose process never ran.
 func (j *Jobs) giveUp(l *live, err error) {
-	if l.spec.After != nil {
-		l.spec.After()
-	}
 	l.stop(reason{Failed, ExitFailure, "spawn_error", "it could not be started: " + err.Error()})
 	j.finish(l, ending{Code: ExitNone}, nil)
 }
@@ -299,8 +303,8 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish records how a job ended. It is tried until it is durable, or until the
-// lease is over and others have said that nobody knows.
+// finish tells how a job ended, and records it. That is tried until it is
+// durable, or until the lease is over and others have said that nobody knows.
 func (j *Jobs) finish(l *live, e ending, driven error) {
 	b := l.snapshot()
 	j.judge(l, &b, e, driven)
@@ -309,6 +313,10 @@ func (j *Jobs) finish(l *live, e ending, driven error) {
 	}
 	if err := j.parse(l, &b); err != nil {
 		j.log.Warn("the result of a job could not be kept", "job", b.ID, "error", err)
+	}
+	l.tell(b)
+	if l.spec.After != nil {
+		l.spec.After()
 	}
 	wait := 10 * time.Millisecond
 	for began := time.Now(); ; wait = min(2*wait, time.Second) {
