@@ -78,13 +78,21 @@ func newHolder() (_ *holder, err error) {
 
 // program is what plays the supervisor: the small program that is shipped beside
 // the main one, as it was when the gate first needed it, or else this program.
-var program = sync.OnceValue(func() string {
-	if path, ok := beside.Find("gatehouse-launch"); ok {
-		if f, err := beside.Copy("gatehouse-launch", path); err == nil {
-			return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) // never closed
-		}
+func program() string {
+	if f := small(); f != nil {
+		return fmt.Sprintf("/proc/self/fd/%d", f.Fd())
 	}
 	return "/proc/self/exe"
+}
+
+// small is the small program, nil if there is none.
+var small = sync.OnceValue(func() *os.File {
+	path, ok := beside.Find("gatehouse-launch")
+	if !ok {
+		return nil
+	}
+	f, _ := beside.Copy("gatehouse-launch", path) // without it the main program does
+	return f
 })
 
 func (h *holder) process() session.Process { return h.who }

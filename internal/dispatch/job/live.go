@@ -134,7 +134,8 @@ func (j *Jobs) attend(l *live) {
 		j.giveUp(l, err)
 		return
 	}
-	j.fill()
+	late := time.AfterFunc(fillWait, j.fill)
+	defer late.Stop()
 	e, driven := j.converse(l, out, errs)
 	if e.Lost {
 		// The supervisor was killed. What it held is found without it.
@@ -315,6 +316,7 @@ func (j *Jobs) finish(l *live, e ending, driven error) {
 		j.log.Warn("the result of a job could not be kept", "job", b.ID, "error", err)
 	}
 	l.tell(b)
+	j.fill()
 	if l.spec.After != nil {
 		l.spec.After()
 	}

@@ -349,7 +349,11 @@ func (j *Jobs) take(s *Spec) (tree, error) {
 	return newHolder()
 }
 
-// fill starts a supervisor for the next job, while this one's process runs.
+// fillWait is how long a job may run before a supervisor for the next one is
+// started beside it.
+const fillWait = 100 * time.Millisecond
+
+// fill starts a supervisor for the next job, unless one is ready.
 func (j *Jobs) fill() {
 	j.mu.Lock()
 	if j.filling || j.closing || j.spare != nil {
