@@ -27,14 +27,14 @@ func Main() {
 		os.Exit(1)
 	}
 	t := &tree{group: makeGroup(os.Getpid())}
+	// Signals are taken, not ignored: what is ignored would be so in the child.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	o, err := receiveOrder(conn)
 	if err != nil {
 		t.group.remove()
 		os.Exit(0) // never used
 	}
-	// Signals are taken, not ignored: what is ignored would be so in the child.
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	child, err := t.start(o)
 	if err != nil {
 		t.group.remove()
@@ -64,7 +64,10 @@ type tree struct {
 
 // start starts the child, in the cgroup if there is one.
 func (t *tree) start(o *Order) (pid int, err error) {
-	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGKILL}
+	// The session is this process's own, which the gate started in a new one; the
+	// child leads a group of it. (One more session would be one more that the
+	// scheduler gives its time to in turn.)
+	sys := &syscall.SysProcAttr{Setpgid: true, Pdeathsig: unix.SIGKILL}
 	attr := &os.ProcAttr{Dir: o.Dir, Env: o.Env, Files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, Sys: sys}
 	argv := append([]string{o.Path}, o.Args...)
 	if dir, ok := t.group.open(); ok {

@@ -60,10 +60,10 @@ func newHolder() (_ *holder, err error) {
 	if err != nil {
 		return h, err
 	}
-	// No collector: it does next to nothing. It leads a session of its own, so
-	// that a key pressed at the gate's terminal is not for it.
+	// One processor and no collector: it does next to nothing. It leads a session
+	// of its own, so that a key pressed at the gate's terminal is not for it.
 	h.proc, err = os.StartProcess(program(), []string{"gatehouse", supervise.Mark}, &os.ProcAttr{
-		Dir: "/", Env: []string{"GOMAXPROCS=2", "GOGC=off"}, Files: theirs[:], Sys: &syscall.SysProcAttr{Setsid: true},
+		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: theirs[:], Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		return h, fmt.Errorf("the supervisor cannot be started: %w", err)

@@ -27,6 +27,9 @@ type reason struct {
 type live struct {
 	spec    Spec
 	tree    tree
+	out     *outputLog
+	errs    *outputLog
+	broken  error         // why its output cannot be kept
 	turn    chan struct{} // closed when it may run
 	stopped chan struct{} // closed when it is to end
 	told    chan struct{} // closed when its tree is dead and its end known, which is recorded next
@@ -117,20 +120,13 @@ func (j *Jobs) attend(l *live) {
 	defer j.leave(l)
 	defer l.tree.release()
 	l.sign()
-	out, err := newLog(j.logPath(l.spec.ID, "out"), j.output(), j.opts.Redact)
-	if err != nil {
-		j.giveUp(l, err)
-		return
+	out, errs := l.out, l.errs
+	err := l.broken
+	if err == nil {
+		err = l.tree.start(l.spec.ID, &l.spec)
 	}
-	errs, err := newLog(j.logPath(l.spec.ID, "err"), j.output(), j.opts.Redact)
 	if err != nil {
-		_, _ = out.Close()
-		j.giveUp(l, err)
-		return
-	}
-	if err := l.tree.start(l.spec.ID, &l.spec); err != nil {
-		_, _ = out.Close()
-		_, _ = errs.Close()
+		j.dropLogs(l)
 		j.giveUp(l, err)
 		return
 	}
@@ -152,6 +148,28 @@ func (j *Jobs) attend(l *live) {
 		j.log.Warn("output of a job could not be kept", "job", l.spec.ID, "error", err)
 	}
 	j.finish(l, e, driven)
+}
+
+// openLogs makes the files for a job's output.
+func (j *Jobs) openLogs(l *live) (err error) {
+	if l.out, err = newLog(j.logPath(l.spec.ID, "out"), j.output(), j.opts.Redact); err != nil {
+		return err
+	}
+	if l.errs, err = newLog(j.logPath(l.spec.ID, "err"), j.output(), j.opts.Redact); err != nil {
+		j.dropLogs(l)
+	}
+	return err
+}
+
+// dropLogs removes the files of a job that did not start.
+func (j *Jobs) dropLogs(l *live) {
+	for stream, log := range map[string]*outputLog{"out": l.out, "err": l.errs} {
+		if log != nil {
+			_, _ = log.Close() // it is empty
+			_ = os.Remove(j.logPath(l.spec.ID, stream))
+		}
+	}
+	l.out, l.errs = nil, nil
 }
 
 func (j *Jobs) output() int64 { return j.opts.Limits().withDefaults().Output }

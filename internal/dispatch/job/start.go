@@ -224,6 +224,8 @@ func (j *Jobs) beginOnce(ctx context.Context, l *live) error {
 	}
 	base := l.snapshot()
 	base.State, base.process = Running, t.process()
+	logs := make(chan error, 1)
+	go func() { logs <- j.openLogs(l) }() // while the record is written
 	var got Job
 	err = j.store.WriteLight(ctx, func(tx *store.Tx) (err error) {
 		e := Event{Phase: "starting", Kind: "lifecycle", Text: "its process is started"}
@@ -237,12 +239,14 @@ func (j *Jobs) beginOnce(ctx context.Context, l *live) error {
 	if errors.Is(err, store.ErrInDoubt) {
 		err = j.confirm(ctx, l, err)
 	}
+	noLogs := <-logs
 	if err != nil || got.Deduplicated {
+		j.dropLogs(l)
 		t.release()
 	}
 	if err == nil {
 		l.set(got)
-		l.tree = t
+		l.tree, l.broken = t, noLogs
 	}
 	return err
 }
