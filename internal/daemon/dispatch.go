@@ -47,6 +47,7 @@ func (d *daemon) openDispatch() {
 			})
 		},
 	})
+	d.dispatch.Sweep()
 }
 
 // jobLimits are how many jobs the policy lets there be.
