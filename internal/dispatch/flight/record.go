@@ -133,14 +133,22 @@ const previewLength = 280
 
 // Preview is the beginning of a prompt without its secrets, on one line.
 func Preview(r *content.Redactor, prompt string) string {
-	// Enough for what redaction makes shorter; the rest is not even looked at.
-	head := prompt[:min(len(prompt), 64<<10)]
-	clean, _ := r.Text(strings.ToValidUTF8(head, "�"))
-	clean = strings.Join(strings.Fields(clean), " ")
+	// As a rule the beginning is enough. Where so much is redacted, or empty, that
+	// its end would be shown, a secret may have been cut there.
+	const enough, margin = 64 << 10, 4 << 10
+	clean := oneLine(r, prompt[:min(len(prompt), enough)])
+	if len(prompt) > enough && len(clean) < utf8.UTFMax*previewLength+margin {
+		clean = oneLine(r, prompt)
+	}
 	if utf8.RuneCountInString(clean) <= previewLength {
 		return clean
 	}
 	return string([]rune(clean)[:previewLength])
+}
+
+func oneLine(r *content.Redactor, text string) string {
+	clean, _ := r.Text(strings.ToValidUTF8(text, "�"))
+	return strings.Join(strings.Fields(clean), " ")
 }
 
 // Hash is the hash of a prompt as records have it.
