@@ -51,6 +51,8 @@ type Options struct {
 	Hook string
 	// Awareness is what the policy says about caches.
 	Awareness func() flight.Awareness
+	// Tell has the recorder hear of a question's answer if there is one.
+	Tell func(tx *store.Tx, request string) error
 	// Records reads what the log has of an owner under a correlation id.
 	Records func(ctx context.Context, who call.Principal, correlation string) ([]LogRecord, error)
 	// Deadline is SyncDeadline if 0.
@@ -113,7 +115,7 @@ func (s *Service) Do(ctx context.Context, who Caller, cli string, args jsontext.
 	}
 	task, err := call.ParseTask(args)
 	if err != nil {
-		return nil, &Refused{err.Error()}
+		return nil, s.refused(ctx, who, &plan{cli: cli, task: task}, &Refused{err.Error()})
 	}
 	if task.CorrelationID == "" {
 		if task.CorrelationID, err = newUUID(); err != nil {
@@ -122,25 +124,32 @@ func (s *Service) Do(ctx context.Context, who Caller, cli string, args jsontext.
 	}
 	p, err := s.plan(ctx, who, cli, task)
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, who, p, err)
 	}
 	c, err := p.call(who)
 	if err != nil {
 		return nil, err
 	}
-	sub := gate.Submission{Call: c, Runs: "gate"}
+	sub := gate.Submission{Call: c}
 	if !async {
 		sub.Wait = s.opts.Deadline
 	}
-	given := s.opts.Gate.Submit(ctx, sub)
-	if given.Verdict == gate.Allowed && given.Edited != nil {
+	given, rec, err := s.decide(ctx, p, sub)
+	if err == nil && given.Verdict == gate.Allowed && given.Edited != nil {
 		// What the person made of the request is what runs.
-		if p, err = s.edited(ctx, who, cli, task, given.Edited); err != nil {
+		c = given.Edited
+		if p, err = s.edited(ctx, who, cli, task, c); err != nil {
 			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Refused, err.Error()))
 		}
-		c = given.Edited
+		rec, err = s.decided(ctx, p, c, given)
 	}
-	return s.carryOut(ctx, p, c, given, async)
+	if err != nil {
+		if given.Verdict == gate.Allowed {
+			err = errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
+		return nil, err
+	}
+	return s.carryOut(ctx, p, c, given, rec, async)
 }
 
 // edited plans the request that a person put in place of another.
@@ -153,15 +162,8 @@ func (s *Service) edited(ctx context.Context, who Caller, cli string, was *call.
 	return s.plan(ctx, who, cli, task)
 }
 
-// carryOut records the decision, and starts what was let through.
-func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, async bool) (*Answer, error) {
-	rec, err := s.decided(p, c, given)
-	if err == nil && given.Verdict != gate.Allowed {
-		err = s.keep(ctx, p, rec, nil)
-	}
-	if err != nil {
-		return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
-	}
+// carryOut starts what was let through.
+func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, rec *flight.Record, async bool) (*Answer, error) {
 	if given.Verdict != gate.Allowed {
 		ans := p.answer(rec)
 		ans.denied(given)
@@ -170,12 +172,12 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	b, err := s.start(ctx, p, c, rec)
 	if err != nil {
 		outcome, text := gate.Failed, publicText(err)
-		err = s.keep(ctx, p, rec, &flight.End{State: string(job.Failed), Error: text})
+		err = s.keep(ctx, p, rec, flight.End{State: string(job.Failed), Error: text})
 		return nil, errors.Join(&Refused{text}, err, s.finish(ctx, given.CallID, c.Principal, outcome, text))
 	}
 	ans := p.answer(rec)
 	if b.Deduplicated {
-		if err := s.keep(ctx, p, rec, &flight.End{State: flight.Reused}); err != nil {
+		if err := s.keep(ctx, p, rec, flight.End{State: flight.Reused}); err != nil {
 			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
 		}
 		if err := s.finish(ctx, given.CallID, c.Principal, gate.Succeeded, "answered by the job "+b.ID); err != nil {
@@ -201,50 +203,18 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 
 // keep puts on record a decision that became no job of its own, and what became
 // of it instead.
-func (s *Service) keep(ctx context.Context, p *plan, rec *flight.Record, end *flight.End) error {
+func (s *Service) keep(ctx context.Context, p *plan, rec *flight.Record, end flight.End) error {
 	return s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
-		// A start whose commit was in doubt may have taken it along.
-		if _, err := s.opts.Flight.Get(tx, flight.Operator, rec.ID); err != nil {
-			if !errors.Is(err, flight.ErrNotFound) {
-				return err
-			}
-			if err := s.opts.Flight.Decided(tx, rec, p.task.Text()); err != nil {
-				return err
-			}
+		// It is there if a person was asked, or if a start took it along after all.
+		_, err := s.opts.Flight.Get(tx, flight.Operator, rec.ID)
+		if errors.Is(err, flight.ErrNotFound) {
+			err = s.opts.Flight.Decided(tx, rec, p.task.Text())
 		}
-		if end == nil {
-			return nil
+		if err != nil {
+			return err
 		}
-		return s.opts.Flight.Ended(tx, rec.ID, *end)
+		return s.opts.Flight.Ended(tx, rec.ID, end)
 	})
-}
-
-// decided is the record of the decision.
-func (s *Service) decided(p *plan, c *call.Call, given *gate.Answer) (*flight.Record, error) {
-	status := flight.Denied
-	switch given.Verdict {
-	case gate.Allowed:
-		status = flight.Approved
-	case gate.Pending:
-		status = flight.Asked
-	}
-	t := p.task
-	hash, size := t.PrefixHash()
-	rec := &flight.Record{
-		Status: status, Policy: p.policy, Profile: p.score.Profile, CLI: p.cli, Operation: c.Operation, Score: p.score.Value, Reasons: p.score.Reasons(),
-		RequestedMCPServers: t.Servers(), BypassRequested: len(t.Bypass()) > 0, FullAuto: t.FullAuto, CorrelationID: t.CorrelationID,
-		Principal: c.Principal, CallID: given.CallID, SessionID: p.sessionID(), Model: t.Model, Strategy: t.ApprovalStrategy,
-		PrefixHash: hash, PrefixTokens: int64(size+3) / 4,
-	}
-	if given.Verdict == gate.Allowed {
-		rec.JobID = p.jobID
-	}
-	if given.Verdict != gate.Allowed && p.score.Value <= p.highest {
-		rec.Reasons = append(rec.Reasons, given.Decision.Why()) // not the score, something else
-	}
-	var err error
-	rec.ID, err = s.opts.Flight.NewID()
-	return rec, err
 }
 
 // start looks for an equal request, writes the files of the launch and starts
@@ -253,10 +223,11 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	spec := job.Spec{
 		ID: p.jobID, CLI: p.cli, CorrelationID: p.task.CorrelationID, Approval: rec.ID, Owner: c.Principal,
 		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
-		Idle: time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
-		// The decision is on record with the start, in one commit.
-		Entering: func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) },
-		After:    func() { p.clean(s.opts.Log) },
+		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
+		After: func() { p.clean(s.opts.Log) },
+	}
+	if rec.Time.IsZero() { // it is put on record with the start, in one commit
+		spec.Entering = func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) }
 	}
 	if spec.RequestKey = s.requestKey(p, c); spec.RequestKey != "" && !p.task.ForceRefresh {
 		spec.Reuse = true
@@ -379,7 +350,7 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	id := rec.SessionID
 	if id == "" {
 		id = r.Session
-		if err := s.opts.Flight.Runs(tx, rec.ID, b.ID, rec.CallID, id); err != nil {
+		if err := s.opts.Flight.Runs(tx, rec.ID, flight.Run{JobID: b.ID, SessionID: id}); err != nil {
 			return err
 		}
 	}
@@ -396,9 +367,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	if v.Created.IsZero() {
 		v.Created = now
-	}
-	if !v.Begun {
-		v.BegunBy = now
 	}
 	v.Begun, v.Provider, v.Used = true, r.Session, now
 	s.mu.Lock()

@@ -156,6 +156,9 @@ func (s *Store) closeDBs() error {
 	return errors.Join(errs...)
 }
 
+// Alone says that no other process writes to the database: what was remembered of it is what is there.
+func (s *Store) Alone() bool { return s.opts.Alone && s.Dialect() == SQLite }
+
 // Node is the name of this process among those that share the database.
 func (s *Store) Node() string { return s.opts.Node }
 
