@@ -171,19 +171,22 @@ func (s *Service) edited(ctx context.Context, who Caller, cli string, was *call.
 
 // carryOut starts what was let through.
 func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, rec *flight.Record, async bool) (*Answer, error) {
-	ans := p.answer(rec)
 	if given.Verdict != gate.Allowed {
+		ans := p.answer(rec)
 		ans.denied(given)
 		return ans, nil
 	}
 	b, err := s.start(ctx, p, c, rec)
 	if err != nil {
 		outcome, text := gate.Failed, publicText(err)
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: string(job.Failed), Error: text})
-		return nil, errors.Join(&Refused{text}, s.finish(ctx, given.CallID, c.Principal, outcome, text))
+		err = s.keep(ctx, p, rec, flight.End{State: string(job.Failed), Error: text})
+		return nil, errors.Join(&Refused{text}, err, s.finish(ctx, given.CallID, c.Principal, outcome, text))
 	}
+	ans := p.answer(rec)
 	if b.Deduplicated {
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: flight.Reused})
+		if err := s.keep(ctx, p, rec, flight.End{State: flight.Reused}); err != nil {
+			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
 		if err := s.finish(ctx, given.CallID, c.Principal, gate.Succeeded, "answered by the job "+b.ID); err != nil {
 			return nil, err
 		}
@@ -193,7 +196,7 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	if !async {
 		wait, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 		defer cancel()
-		if over, err := s.opts.Jobs.WaitOver(wait, b.ID); err == nil {
+		if over, err := s.opts.Jobs.Outcome(wait, b.ID); err == nil {
 			over.Deduplicated, over.Age = b.Deduplicated, b.Age
 			b = over
 		} else if !errors.Is(err, context.DeadlineExceeded) {
@@ -205,6 +208,22 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	return ans, nil
 }
 
+// keep puts on record a decision that became no job of its own, and what became
+// of it instead.
+func (s *Service) keep(ctx context.Context, p *plan, rec *flight.Record, end flight.End) error {
+	return s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		// It is there if a person was asked, or if a start took it along after all.
+		_, err := s.opts.Flight.Get(tx, flight.Operator, rec.ID)
+		if errors.Is(err, flight.ErrNotFound) {
+			err = s.opts.Flight.Decided(tx, rec, p.task.Text())
+		}
+		if err != nil {
+			return err
+		}
+		return s.opts.Flight.Ended(tx, rec.ID, end)
+	})
+}
+
 // start looks for an equal request, writes the files of the launch and starts
 // the process.
 func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.Record) (job.Job, error) {
@@ -213,6 +232,9 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
 		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
 		After: func() { p.clean(s.opts.Log) },
+	}
+	if rec.Time.IsZero() { // it is put on record with the start, in one commit
+		spec.Entering = func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) }
 	}
 	if spec.RequestKey = s.requestKey(p, c); spec.RequestKey != "" && !p.task.ForceRefresh {
 		spec.Reuse = true
@@ -362,14 +384,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	s.mu.Unlock()
 	return s.putSession(tx, v)
-}
-
-// ended records the end of a request that became no job of its own.
-func (s *Service) ended(ctx context.Context, id string, e flight.End) {
-	err := s.opts.Store.Write(ctx, func(tx *store.Tx) error { return s.opts.Flight.Ended(tx, id, e) })
-	if err != nil {
-		s.opts.Log.Error("the end of a request could not be recorded", "approval", id, "error", err)
-	}
 }
 
 // finish closes the call.
