@@ -22,16 +22,16 @@ import (
 var noWriting = persona("reader", "gatekeeper:\n  externalRestrictions:\n    description: test\n    denyPatterns: [\"Write:*\"]\n")
 
 // hooked is what the hook says about a host's call in a directory.
-func (k *keeper) hooked(dir string) string {
-	k.t.Helper()
+func (w *world) hooked(dir string) string {
+	w.t.Helper()
 	event, err := json.Marshal(map[string]any{
 		"hook_event_name": "PreToolUse", "session_id": filepath.Base(dir), "cwd": dir, "permission_mode": "default", "tool_name": "Write",
 		"tool_input": map[string]string{"file_path": "a", "content": "x"}, "tool_use_id": "t1",
 	})
 	if err != nil {
-		k.t.Fatal(err)
+		w.t.Fatal(err)
 	}
-	cmd := exec.Command(gatetest.Binary(k.t), "hook", "claude", "--socket", k.Socket(), "--owner", strconv.Itoa(os.Getuid()))
+	cmd := exec.Command(gatetest.Binary(w.t), "hook", "claude", "--socket", w.Socket(), "--owner", strconv.Itoa(os.Getuid()))
 	cmd.Stdin = bytes.NewReader(event)
 	out, _ := cmd.CombinedOutput() // how it ends is part of the answer
 	return string(out)
