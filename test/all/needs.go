@@ -85,6 +85,30 @@ func allNeeds() []need {
 			programs: []string{"chromium", "chromium-browser", "google-chrome"}, deb: "chromium",
 			users: []string{"internal/console", "test/e2e"},
 		},
+		{
+			name: "a display", why: "dialogs and notices on a desktop",
+			programs: []string{"Xvfb"}, deb: "xvfb xauth", users: []string{"test/e2e"},
+		},
+		{
+			name: "hands on the display", why: "windows found, and their text taken",
+			programs: []string{"xdotool"}, deb: "xdotool", users: []string{"test/e2e"},
+		},
+		{
+			name: "a clipboard", why: "windows found, and their text taken",
+			programs: []string{"xclip"}, deb: "xclip", users: []string{"test/e2e"},
+		},
+		{
+			name: "zenity", why: "the dialog that shows a code",
+			programs: []string{"zenity"}, deb: "zenity", users: []string{"test/e2e"},
+		},
+		{
+			name: "a notification service", why: "notices on the desktop's own bus",
+			programs: []string{"dunst"}, deb: "dunst", users: []string{"test/e2e"},
+		},
+		{
+			name: "the desktop's bus", why: "notices on the desktop's own bus",
+			programs: []string{"dbus-monitor"}, deb: "dbus-bin dbus-daemon", users: []string{"test/e2e"},
+		},
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{
 			name: "Node.js", why: "the MCP conformance suite, and the agents' CLIs",
