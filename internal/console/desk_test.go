@@ -38,6 +38,7 @@ type desk struct {
 	sessions   []admin.Session
 	grants     []grant.Grant
 	budgets    []grant.Budget
+	runs       []admin.Run
 	kill       admin.Kill
 	policy     admin.Policy
 	people     []admin.Approver
