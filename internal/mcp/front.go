@@ -183,7 +183,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.running.Done()
-	if mode := r.URL.Query().Get("mode"); mode != "" && mode != single {
+	if mode := modeOf(r); mode != "" && mode != single {
 		http.Error(w, fmt.Sprintf("there is no mode %q: leave it out for a tool per endpoint, or use mode=single for one", mode), http.StatusBadRequest)
 		return
 	}
@@ -204,6 +204,14 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 	}
+}
+
+// modeOf is what the address asks for, as a rule nothing.
+func modeOf(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return r.URL.Query().Get("mode")
 }
 
 // enter counts a request, unless the front is stopping.
@@ -232,11 +240,11 @@ func (f *Front) refuseCaller(w http.ResponseWriter, err error) {
 
 // post serves one message.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, name string) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if kind := r.Header.Get("Content-Type"); kind != jsonMedia && !isJSON(kind) {
 		http.Error(w, "the message must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	raw, err := readBody(w, r)
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -271,6 +279,25 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	x.serve(r.Context())
+}
+
+const jsonMedia = "application/json"
+
+// isJSON is for what says more than the media type.
+func isJSON(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == jsonMedia
+}
+
+// readBody reads a message, into as much room as it says it takes.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	if r.ContentLength < 0 || r.ContentLength > maxBody {
+		return io.ReadAll(body)
+	}
+	raw := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(body, raw)
+	return raw, err
 }
 
 // identify finds out who calls, and that the session is theirs.
