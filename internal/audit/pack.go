@@ -52,6 +52,10 @@ func pack(body []byte) []byte {
 	out := binary.AppendUvarint(append(make([]byte, 0, len(body)/2+16), packed), uint64(len(body)))
 	plain := 0 // where what is not written yet begins
 	for i := 0; i+window <= len(body); {
+		if c := body[i]; '0' <= c && c <= '9' || 'a' <= c && c <= 'z' {
+			i++ // what records have in common begins at a quote or a bracket
+			continue
+		}
 		at := int(wordPlaces[hashOf(body[i:])]) - 1
 		n := 0
 		if at >= 0 {

@@ -86,7 +86,7 @@ type Front struct {
 	shared   map[sharedKey]*live // of the newer one
 	placed   map[sharedKey]*placedServer
 	running  sync.WaitGroup // what serves
-	ended    chan gate.Ended
+	ended    endings
 	tasks    map[string]*task
 	owners   owners // of upstreams' tasks
 }
@@ -102,7 +102,7 @@ func New(opts Options) *Front {
 	f := &Front{
 		opts: opts, log: opts.Log,
 		sessions: make(map[string]*session), shared: make(map[sharedKey]*live), placed: make(map[sharedKey]*placedServer),
-		ended: make(chan gate.Ended, maxGather), tasks: make(map[string]*task),
+		ended: endings{some: make(chan struct{}, 1)}, tasks: make(map[string]*task),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -129,7 +129,7 @@ func (f *Front) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			f.sweep(time.Time{})
 			f.running.Wait()
-			close(f.ended)
+			close(f.ended.some)
 			<-recorded
 			return nil
 		case <-tick.C:
