@@ -66,7 +66,11 @@ func allNeeds() []need {
 		},
 		{
 			name: "setpriv", why: "attacks from another user and from outside the process tree",
-			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e"},
+			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e", "test/agents"},
+		},
+		{
+			name: "systemd", why: "that it reads the units of an installed gate, and its socket activation",
+			programs: []string{"systemd-socket-activate"}, deb: "systemd", users: []string{"test/agents", "internal/install"},
 		},
 		{
 			name: "make", why: "builds as projects have them, confined",
