@@ -67,7 +67,7 @@ func newUpstreamAdd(a *app) *cobra.Command {
 	f.StringSliceVar(&spec.Read, "read", nil, "path it may read (default: its working directory)")
 	f.StringSliceVar(&spec.Write, "write", nil, "path it may write")
 	f.StringSliceVar(&spec.Net, "net", nil, "host or host:port it may reach")
-	f.StringVar(&spec.Output, "output", "", "what happens to suspicious output: flag, fence (default) or hold")
+	f.StringVar(&spec.Output, "output", "", "what happens to suspicious output: flag, fence or hold; the policy can be stricter")
 	return cmd
 }
 

@@ -296,6 +296,8 @@ type Health struct {
 	// else advisory.
 	Posture  string `json:"posture"`
 	Enrolled bool   `json:"enrolled"`
+	// Policy is the hash of the policy in force outside projects and sessions.
+	Policy call.Digest `json:"policy,omitzero"`
 	// Addresses are where the gate listens, for launchers that keep what they
 	// confine from them.
 	Addresses []string `json:"addresses,omitzero"`

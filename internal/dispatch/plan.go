@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,24 +52,15 @@ type plan struct {
 	expiring *flight.Warning
 }
 
-// plan finds out everything a request needs, and changes nothing.
+// plan finds out everything a request needs, and changes nothing. Where that
+// fails there is what was found out up to then.
 func (s *Service) plan(ctx context.Context, who Caller, cli string, t *call.Task) (_ *plan, err error) {
 	p := &plan{cli: cli, task: t}
-	if p.dir, err = s.realDir(who, t.WorkingDir); err != nil {
-		return nil, err
-	}
-	if p.program, err = s.programs.find(provider.Program(cli), s.opts.Env("PATH")); err != nil {
-		return nil, err
-	}
-	if p.jobID, err = s.opts.Jobs.NewID(); err != nil {
-		return nil, err
-	}
-	if err := s.findSession(ctx, who.Principal, p); err != nil {
-		return nil, err
-	}
+	var wrong error
+	p.dir, wrong = s.realDir(who, t.WorkingDir)
 	snap, _ := s.opts.Policy(&call.Call{Kind: call.Dispatch, Principal: who.Principal, Dir: p.dir})
 	if snap == nil {
-		return nil, refuse("there is no policy in force")
+		return p, refuse("there is no policy in force")
 	}
 	set := &snap.Settings.Dispatch
 	p.hash, p.gated = snap.Hash, set.CLIEffects != policy.EffectsClassic
@@ -79,6 +69,18 @@ func (s *Service) plan(ctx context.Context, who Caller, cli string, t *call.Task
 	p.score = risk.OfDispatch(&risk.Dispatch{
 		Prompt: t.Text(), Bypass: t.Bypass(), FullAuto: t.FullAuto, Servers: t.Servers(), AllowedTools: t.AllowedTools, DisallowedTools: t.DisallowedTools,
 	}, set.Profile, set.Weigh())
+	if wrong != nil {
+		return p, wrong
+	}
+	if p.program, err = s.programs.find(provider.Program(cli), s.opts.Env("PATH")); err != nil {
+		return p, err
+	}
+	if p.jobID, err = s.opts.Jobs.NewID(); err != nil {
+		return p, err
+	}
+	if err := s.findSession(ctx, who.Principal, p); err != nil {
+		return p, err
+	}
 	return p, s.arrange(who.Principal, p)
 }
 
@@ -174,12 +176,8 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	if err != nil {
 		return err
 	}
-	var since time.Time
-	if p.session != nil {
-		since = p.session.BegunBy
-	}
 	p.launch, err = provider.Prepare(&provider.Input{
-		Since: since, CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
+		CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
 		Env: s.opts.Env, Extra: extra, Known: p.known, Template: template, Servers: servers, Hook: s.opts.Hook,
 	})
 	if err != nil {
@@ -316,6 +314,11 @@ func (p *plan) write(ctx context.Context) error {
 			return err
 		}
 		if err := os.Rename(next, path); err != nil {
+			return err
+		}
+	}
+	if p.launch.Before != nil {
+		if err := p.launch.Before(); err != nil {
 			return err
 		}
 	}

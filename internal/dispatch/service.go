@@ -51,6 +51,8 @@ type Options struct {
 	Hook string
 	// Awareness is what the policy says about caches.
 	Awareness func() flight.Awareness
+	// Tell has the recorder hear of a question's answer if there is one.
+	Tell func(tx *store.Tx, request string) error
 	// Records reads what the log has of an owner under a correlation id.
 	Records func(ctx context.Context, who call.Principal, correlation string) ([]LogRecord, error)
 	// Deadline is SyncDeadline if 0.
@@ -113,7 +115,7 @@ func (s *Service) Do(ctx context.Context, who Caller, cli string, args jsontext.
 	}
 	task, err := call.ParseTask(args)
 	if err != nil {
-		return nil, &Refused{err.Error()}
+		return nil, s.refused(ctx, who, &plan{cli: cli, task: task}, &Refused{err.Error()})
 	}
 	if task.CorrelationID == "" {
 		if task.CorrelationID, err = newUUID(); err != nil {
@@ -122,25 +124,32 @@ func (s *Service) Do(ctx context.Context, who Caller, cli string, args jsontext.
 	}
 	p, err := s.plan(ctx, who, cli, task)
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, who, p, err)
 	}
 	c, err := p.call(who)
 	if err != nil {
 		return nil, err
 	}
-	sub := gate.Submission{Call: c, Runs: "gate"}
+	sub := gate.Submission{Call: c}
 	if !async {
 		sub.Wait = s.opts.Deadline
 	}
-	given := s.opts.Gate.Submit(ctx, sub)
-	if given.Verdict == gate.Allowed && given.Edited != nil {
+	given, rec, err := s.decide(ctx, p, sub)
+	if err == nil && given.Verdict == gate.Allowed && given.Edited != nil {
 		// What the person made of the request is what runs.
-		if p, err = s.edited(ctx, who, cli, task, given.Edited); err != nil {
+		c = given.Edited
+		if p, err = s.edited(ctx, who, cli, task, c); err != nil {
 			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Refused, err.Error()))
 		}
-		c = given.Edited
+		rec, err = s.decided(ctx, p, c, given)
 	}
-	return s.carryOut(ctx, p, c, given, async)
+	if err != nil {
+		if given.Verdict == gate.Allowed {
+			err = errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
+		return nil, err
+	}
+	return s.carryOut(ctx, p, c, given, rec, async)
 }
 
 // edited plans the request that a person put in place of another.
@@ -153,12 +162,8 @@ func (s *Service) edited(ctx context.Context, who Caller, cli string, was *call.
 	return s.plan(ctx, who, cli, task)
 }
 
-// carryOut records the decision, and starts what was let through.
-func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, async bool) (*Answer, error) {
-	rec, err := s.decided(ctx, p, c, given)
-	if err != nil {
-		return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
-	}
+// carryOut starts what was let through.
+func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, rec *flight.Record, async bool) (*Answer, error) {
 	ans := p.answer(rec)
 	if given.Verdict != gate.Allowed {
 		ans.denied(given)
@@ -191,33 +196,6 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	ans.tell(&b)
 	ans.held(p)
 	return ans, nil
-}
-
-// decided puts the decision on record.
-func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gate.Answer) (*flight.Record, error) {
-	status := flight.Denied
-	switch given.Verdict {
-	case gate.Allowed:
-		status = flight.Approved
-	case gate.Pending:
-		status = flight.Asked
-	}
-	t := p.task
-	hash, size := t.PrefixHash()
-	rec := &flight.Record{
-		Status: status, Policy: p.policy, Profile: p.score.Profile, CLI: p.cli, Operation: c.Operation, Score: p.score.Value, Reasons: p.score.Reasons(),
-		RequestedMCPServers: t.Servers(), BypassRequested: len(t.Bypass()) > 0, FullAuto: t.FullAuto, CorrelationID: t.CorrelationID,
-		Principal: c.Principal, CallID: given.CallID, SessionID: p.sessionID(), Model: t.Model, Strategy: t.ApprovalStrategy,
-		PrefixHash: hash, PrefixTokens: int64(size+3) / 4,
-	}
-	if given.Verdict == gate.Allowed {
-		rec.JobID = p.jobID
-	}
-	if given.Verdict != gate.Allowed && p.score.Value <= p.highest {
-		rec.Reasons = append(rec.Reasons, given.Decision.Why()) // not the score, something else
-	}
-	err := s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, t.Text()) })
-	return rec, err
 }
 
 // start looks for an equal request, writes the files of the launch and starts
@@ -350,7 +328,7 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	id := rec.SessionID
 	if id == "" {
 		id = r.Session
-		if err := s.opts.Flight.Runs(tx, rec.ID, b.ID, rec.CallID, id); err != nil {
+		if err := s.opts.Flight.Runs(tx, rec.ID, flight.Run{JobID: b.ID, SessionID: id}); err != nil {
 			return err
 		}
 	}
@@ -367,9 +345,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	if v.Created.IsZero() {
 		v.Created = now
-	}
-	if !v.Begun {
-		v.BegunBy = now
 	}
 	v.Begun, v.Provider, v.Used = true, r.Session, now
 	s.mu.Lock()

@@ -306,7 +306,7 @@ type listIn struct {
 func otherTools() []Tool {
 	return []Tool{
 		typed("approval_list", "Decisions about your requests, newest first.",
-			`"properties":{"limit":{"type":"integer","minimum":1,"maximum":500},`+cliField+`,"status":{"enum":["approved","denied","asked"]},"policy":{"type":"string"},"promptSha256":{"type":"string"},"principal":{"type":"string"},"minScore":{"type":"integer"},"maxScore":{"type":"integer"},"since":{"type":"string"},"until":{"type":"string"},"cursor":{"type":"string"}}`,
+			`"properties":{"limit":{"type":"integer","minimum":1,"maximum":500},`+cliField+`,"status":{"enum":["approved","denied","asked","expired","withdrawn"]},"policy":{"type":"string"},"promptSha256":{"type":"string"},"principal":{"type":"string"},"minScore":{"type":"integer"},"maxScore":{"type":"integer"},"since":{"type":"string"},"until":{"type":"string"},"cursor":{"type":"string"}}`,
 			true, func(s *Service, ctx context.Context, who Caller, in *listIn) (any, error) {
 				return s.approvals(ctx, who.Principal, in)
 			}),

@@ -70,6 +70,8 @@ type Submission struct {
 	Runs string
 	// EditOf is the request that a person answered with this edited call.
 	EditOf string
+	// Asked, if set, is told that a person is asked, before anybody waits.
+	Asked func(*Answer)
 	// Ask has a person asked whatever the policy says: whoever calls may ask
 	// for more than the policy does.
 	Ask bool
@@ -116,8 +118,14 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	if edited != nil {
 		ans = g.replaced(ctx, &sub, ans, edited)
 	}
+	if ans.Verdict == Pending && sub.Asked != nil {
+		sub.Asked(ans)
+	}
 	if ans.Verdict == Pending && g.waits(&sub) {
 		ans = g.await(ctx, &sub, ans)
+	}
+	if !span.IsRecording() {
+		return ans
 	}
 	// No argument of the call goes into a trace: traces are not redacted.
 	span.SetAttributes(
@@ -137,6 +145,16 @@ func (g *Gate) waits(sub *Submission) bool {
 func (g *Gate) Attended(c *call.Call) bool {
 	snap, _ := g.opts.Policy(c)
 	return snap != nil && !snap.Settings.Unattended
+}
+
+// Output says what happens to output of an MCP server that looks like an
+// attack, for whoever makes the call; entry is what the server's entry says.
+func (g *Gate) Output(c *call.Call, server, entry string) string {
+	snap, _ := g.opts.Policy(c)
+	if snap == nil {
+		return policy.OutputHold
+	}
+	return snap.Settings.OutputFor(server, entry)
 }
 
 // attempt runs the way of a call once: describe, decide, and in one

@@ -3,7 +3,6 @@ package inrun
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -104,10 +103,9 @@ type ACPStart struct {
 	Prompt string
 	// Dir is the working directory.
 	Dir string
-	// Session is the session to go on with, "" for a new one; Since is when it
-	// was made.
+	// Session is the session to go on with, "" for a new one. See [GeminiKeep]
+	// for one of Gemini CLI's.
 	Session string
-	Since   time.Time
 }
 
 // Line is one line of the log of [Codex] and [ACP].

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -73,7 +74,7 @@ type Spec struct {
 	Write    []string `json:"write,omitzero"`
 	Net      []string `json:"net,omitzero"`
 	// Output says what happens to output in which content validation finds
-	// something: flag, fence or hold; "" is fence.
+	// something: flag, fence or hold; "" leaves it to the policy.
 	Output string `json:"output,omitzero"`
 }
 
@@ -88,9 +89,7 @@ type Entry struct {
 // Own is the name of the gate's own tools among the upstreams.
 const Own = "gatehouse"
 
-// name leaves out the underscore and the plus sign, which separate an upstream's
-// name from its tools' names and its resources' addresses.
-var name = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var name = regexp.MustCompile(call.MCPServerName)
 
 // CheckName refuses what cannot name an upstream.
 func CheckName(s string) error {

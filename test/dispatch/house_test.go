@@ -125,14 +125,16 @@ func (h *house) exists(name string) bool {
 }
 
 // present keeps a person's channel open while the test runs.
-func (h *house) present() {
-	h.t.Helper()
+func (h *house) present() { present(h.t, h.Gate, h.credential) }
+
+func present(t *testing.T, g *gatetest.Gate, credential string) {
+	t.Helper()
 	ctx, leave := context.WithCancel(context.Background())
 	joined, left := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
 		first := true
-		_ = h.Client(h.credential).Watch(ctx, func() error { // it ends when the test does
+		_ = g.Client(credential).Watch(ctx, func() error { // it ends when the test does
 			if first {
 				close(joined)
 			}
@@ -140,7 +142,7 @@ func (h *house) present() {
 			return nil
 		})
 	}()
-	h.t.Cleanup(func() { leave(); <-left })
+	t.Cleanup(func() { leave(); <-left })
 	<-joined
 }
 

@@ -41,6 +41,7 @@ type desk struct {
 	t              *testing.T
 	standIn, dir   string
 	credential     string
+	file           string // with the credential
 	agent, another string // tokens
 }
 
@@ -59,7 +60,7 @@ func newDesk(t *testing.T, policy string, env ...string) *desk {
 	d.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH"), "CANARY=secret", "HOME=" + t.TempDir()}, env...)
 	write(t, filepath.Join(d.Home, "policy.toml"), "version = 1\n[dispatch]\ncli_effects = \"classic\"\n"+policy)
 	d.Up()
-	d.credential, _ = d.Enrol("ann")
+	d.credential, d.file = d.Enrol("ann")
 	d.agent, d.another = d.Agent(d.credential, "coder"), d.Agent(d.credential, "other")
 	return d
 }
@@ -87,6 +88,9 @@ func (d *desk) ask(token, tool string, args map[string]any) *dispatch.Answer {
 	}
 	return a
 }
+
+// present keeps a person's channel open while the test runs.
+func (d *desk) present() { present(d.t, d.Gate, d.credential) }
 
 func (d *desk) runs() int {
 	text, _ := os.ReadFile(filepath.Join(d.standIn, "runs")) // none yet is none

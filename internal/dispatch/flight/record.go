@@ -27,12 +27,16 @@ const (
 	Approved = "approved"
 	Denied   = "denied"
 	Asked    = "asked" // a person is asked
+	// How a question ends that nobody says yes or no to.
+	Expired   = "expired"
+	Withdrawn = "withdrawn"
 )
 
 // The states of a request. Those of its job follow once that is over.
 const (
 	Refused = "refused" // nothing was started
 	Waiting = "waiting" // for a person
+	Granted = "granted" // a person said yes; sent again, or still waited for, it starts
 	Started = "started"
 	Reused  = "reused" // another request's job answered it
 )
@@ -63,11 +67,16 @@ type Record struct {
 	FullAuto            bool           `json:"fullAuto"`
 	CorrelationID       string         `json:"correlationId"`
 	Principal           call.Principal `json:"principal"`
-	CallID              string         `json:"callId,omitzero"`
-	JobID               string         `json:"jobId,omitzero"`
-	SessionID           string         `json:"sessionId,omitzero"`
-	Model               string         `json:"model,omitzero"`
-	Strategy            string         `json:"approvalStrategy,omitzero"`
+	// Request is the question that a person was asked, and DecidedBy and
+	// DecidedAt say who answered it when. Policy alone decides without either.
+	Request   string    `json:"request,omitzero"`
+	DecidedBy string    `json:"decidedBy,omitzero"`
+	DecidedAt time.Time `json:"decidedAt,omitzero"`
+	CallID    string    `json:"callId,omitzero"`
+	JobID     string    `json:"jobId,omitzero"`
+	SessionID string    `json:"sessionId,omitzero"`
+	Model     string    `json:"model,omitzero"`
+	Strategy  string    `json:"approvalStrategy,omitzero"`
 	// PrefixHash is the hash of the part of a prompt that stays the same from
 	// one request to the next, PrefixTokens an estimate of its size.
 	PrefixHash   string `json:"stablePrefixHash,omitzero"`
@@ -174,6 +183,9 @@ func (r *Recorder) Decided(tx *store.Tx, rec *Record, prompt string) (err error)
 			rec.State = Refused
 		}
 	}
+	if err := r.wait(tx, rec); err != nil {
+		return err
+	}
 	return r.insert(tx, rec)
 }
 
@@ -226,28 +238,6 @@ func (r *Recorder) change(tx *store.Tx, id string, fn func(*Record) error) error
 	}
 	_, err = tx.Exec(`UPDATE flight SET class = $2, session = $3, state = $4, body = $5 WHERE id = $1`, id, class, rec.SessionID, rec.State, body)
 	return err
-}
-
-// Answered records a person's answer to a request that was asked about.
-func (r *Recorder) Answered(tx *store.Tx, id, status, reason string) error {
-	return r.change(tx, id, func(rec *Record) error {
-		rec.Status, rec.State = status, map[bool]string{true: Started, false: Refused}[status == Approved]
-		if reason != "" {
-			rec.Reasons = append(rec.Reasons, reason)
-		}
-		return nil
-	})
-}
-
-// Runs records which job and which call a request became.
-func (r *Recorder) Runs(tx *store.Tx, id, jobID, callID, sessionID string) error {
-	return r.change(tx, id, func(rec *Record) error {
-		rec.JobID, rec.CallID = jobID, callID
-		if sessionID != "" {
-			rec.SessionID = sessionID
-		}
-		return nil
-	})
 }
 
 // Ended records what became of a request. Ending it again changes nothing.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
 )
 
@@ -31,8 +33,8 @@ func prepareGemini(b *builder) error {
 	}
 	b.setenv("GEMINI_CLI_HOME", b.Home)
 	b.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
-	if b.Template[".gemini/settings.json"] == "" && b.Input.Env("GEMINI_API_KEY") != "" {
-		b.file(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	if err := geminiSettings(b); err != nil {
+		return err
 	}
 	if b.Gated {
 		geminiGated(b)
@@ -48,6 +50,34 @@ func prepareGemini(b *builder) error {
 	return nil
 }
 
+// geminiSettings adds to the operator's settings what a run stands on. Its own
+// way of throwing old sessions away takes those along that are gone on with,
+// because it goes by a part of their names.
+func geminiSettings(b *builder) error {
+	const name = ".gemini/settings.json"
+	settings := map[string]any{}
+	if text := b.Template[name]; text != "" {
+		if err := json.Unmarshal([]byte(text), &settings); err != nil {
+			return &RefusedError{Field: "cli", CLI: b.CLI, Why: "the operator's " + name + " cannot be read"}
+		}
+	}
+	below := func(at map[string]any, key string) map[string]any {
+		next, ok := at[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			at[key] = next
+		}
+		return next
+	}
+	below(below(settings, "general"), "sessionRetention")["enabled"] = false
+	if auth := below(below(settings, "security"), "auth"); auth["selectedType"] == nil && b.Input.Env("GEMINI_API_KEY") != "" {
+		auth["selectedType"] = "gemini-api-key"
+	}
+	text, err := json.Marshal(settings, json.Deterministic(true))
+	b.file(name, string(text))
+	return err
+}
+
 func geminiGated(b *builder) {
 	t := b.Task
 	b.args(inrun.GeminiArgs(b.private("policy.toml", geminiPolicy(t.AllowedTools)))...)
@@ -61,7 +91,8 @@ func geminiGated(b *builder) {
 	}
 	start := inrun.ACPStart{Host: "gemini", Prompt: t.Text(), Dir: b.Input.Dir}
 	if b.Known {
-		start.Session, start.Since = b.Session, b.Since
+		start.Session = b.Session
+		b.Before = func() error { return inrun.GeminiKeep(b.Home, start.Session) }
 	} else {
 		b.Session = ""
 	}

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
@@ -37,8 +36,6 @@ type Input struct {
 	// Known says that the request's session was begun by an earlier run, so
 	// that this one goes on with it.
 	Known bool
-	// Since is when that run had ended.
-	Since time.Time
 	// Servers are the MCP servers that the operator has defined, by name, as
 	// JSON.
 	Servers map[string]string
@@ -57,6 +54,8 @@ type Launch struct {
 	// Channel, if set, holds the conversation on which tool calls are asked
 	// about; else Stdin is written.
 	Channel func(inrun.Ask) inrun.Drive
+	// Before, if set, is done right before the start, in the CLI's own home.
+	Before func() error
 	// Files are written before the start, readable by their owner alone.
 	Files map[string]string
 	// Session is the session's id where it is known before the run.
