@@ -15,7 +15,7 @@ import (
 func attempts() []attempt {
 	var all []attempt
 	for _, list := range [][]attempt{
-		writeAttempts(), readAttempts(), protectedAttempts(), kernelAttempts(), processAttempts(), reachAttempts(), resourceAttempts(), moreAttempts(), thirdAttempts(),
+		writeAttempts(), readAttempts(), protectedAttempts(), kernelAttempts(), processAttempts(), reachAttempts(), resourceAttempts(), moreAttempts(), thirdAttempts(), fourthAttempts(),
 	} {
 		all = append(all, list...)
 	}

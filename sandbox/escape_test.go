@@ -211,9 +211,11 @@ func received(h *host, out string) bool {
 }
 
 // withVictim starts a process to be tampered with.
-func withVictim(h *host) {
+func withVictim(h *host) { startVictim(h, "victim") }
+
+func startVictim(h *host, kind string) {
 	h.t.Helper()
-	h.victim = exec.Command(h.env["SELF"], "attack", "victim")
+	h.victim = exec.Command(h.env["SELF"], "attack", kind)
 	h.victim.Env = []string{"VICTIM_SECRET=" + secret}
 	h.victim.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a group of its own, to be aimed at
 	if os.Getuid() == 0 && h.env["OWNER"] != "" {
