@@ -10,8 +10,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
-// TestPodman runs a real container on the host's root, read-only, of which
-// Landlock leaves what was declared. No image is needed, and none can be pulled.
+// TestPodman runs a real container on what a program needs of the host, read-only.
+// No image is needed, and none can be pulled.
 func TestPodman(t *testing.T) {
 	dir := work(t)
 	if os.Getuid() == 0 {
