@@ -21,7 +21,7 @@ func containerArgs(engine Backend, p *plan, from containerRoot, uid, gid int, di
 		// themselves confined.
 		"--ulimit=core=0", ulimit("nofile", l.OpenFiles, hard.files), ulimit("nproc", l.Processes, hard.processes),
 	}
-	private := ":rw,nosuid,nodev"
+	private := ":rw,nosuid,nodev,mode=1777"
 	switch engine {
 	case Podman:
 		// It would fill private places with what the image has there.

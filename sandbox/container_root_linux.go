@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -73,8 +74,12 @@ func bareRoot(program string, runtime []string) (containerRoot, error) {
 	from := containerRoot{}
 	var content bytes.Buffer
 	w := tar.NewWriter(&content)
-	for _, dir := range []string{"dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "usr", "var", "var/tmp"} {
-		_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755})
+	for _, dir := range []string{"dev", "etc", "home", "proc", "run", "sys", "tmp", "usr", "var", "var/tmp"} {
+		h := &tar.Header{Typeflag: tar.TypeDir, Name: dir + "/", Mode: 0o755}
+		if slices.Contains([]string{"run", "tmp", "var/tmp"}, dir) {
+			h.Mode = 0o1777 // what is mounted there takes over the mode it finds
+		}
+		_ = w.WriteHeader(h)
 	}
 	for _, path := range runtime {
 		target, err := os.Readlink(path)
