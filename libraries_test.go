@@ -23,7 +23,7 @@ var owners = map[string][]string{
 	"golang.org/x/net": {"internal/match", "sandbox", "internal/mcp"},
 	// Parsers, each behind one door.
 	"mvdan.cc/sh/v3":                      {"internal/shell"},
-	"github.com/pelletier/go-toml/v2":     {"internal/policy", "internal/shell/knowledge", "internal/risk", "internal/manifest", "internal/dispatch/provider"},
+	"github.com/pelletier/go-toml/v2":     {"internal/policy", "internal/shell/knowledge", "internal/risk", "internal/manifest", "internal/dispatch/provider", "internal/connect/rules"},
 	"go.yaml.in/yaml/v3":                  {"internal/content", "internal/element", "internal/aql", "internal/api", "tool/declare", "internal/manifest"},
 	"github.com/google/jsonschema-go":     {"internal/policy", "internal/manifest", "internal/api", "internal/mcp", "tool"},
 	"github.com/cedar-policy/cedar-go":    {"internal/policy"},
@@ -63,7 +63,7 @@ var owners = map[string][]string{
 	// Unified diffs of what a confined run changed, and of what is put back.
 	"github.com/rogpeppe/go-internal": {"sandbox/changes", "internal/restore"},
 	// The system itself.
-	"golang.org/x/sys":  {"internal/autonomy", "internal/store", "internal/launch", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
+	"golang.org/x/sys":  {"internal/autonomy", "internal/store", "internal/launch", "internal/supervise", "internal/beside", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
 	"golang.org/x/sync": {"internal/daemon", "internal/dispatch", "internal/mcp"},
 }
 

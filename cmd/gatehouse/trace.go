@@ -59,6 +59,9 @@ func printTrace(w io.Writer, t *dispatch.Trace) error {
 	}
 	for _, r := range t.Requests {
 		fmt.Fprintf(w, "\nrequest      %s  %s by %s: %s, score %d (%s)\n", r.ID, match.Visible(r.Operation), match.Visible(r.Principal.Agent), r.Status, r.Score, r.Policy)
+		if r.DecidedBy != "" {
+			fmt.Fprintf(w, "  answered   by %s at %s\n", match.Visible(r.DecidedBy), r.DecidedAt.Local().Format(time.DateTime))
+		}
 		for _, reason := range r.Reasons {
 			fmt.Fprintf(w, "  because    %s\n", match.Visible(reason))
 		}

@@ -50,8 +50,10 @@ type SessionAsk struct {
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
 	// Apart says that the caller's own session is the one in this workspace.
-	Apart   bool
-	Policy  string // of a new session, "" for none
+	Apart  bool
+	Policy string // of a new session, "" for none
+	// Path is the sub-agent in the session whose call the caller is about.
+	Path    string
 	Surface string
 }
 

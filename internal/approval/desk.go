@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
 
 // Topic is where every change of a request or grant is announced, with the id
@@ -84,6 +85,11 @@ func (l Limits) WithDefaults() Limits {
 
 // Desk files requests and takes answers. It is safe for concurrent use.
 type Desk struct {
+	// Resolved, if set, is told of every request that gets its outcome, in the
+	// transaction that gives it; an edit is told again once it has a request of
+	// its own. It is set before the desk is used.
+	Resolved func(tx *store.Tx, r *Request) error
+
 	keys *keyring.Keyring
 	// wrong slows down those who try secrets. A right one always passes, so
 	// that an agent cannot lock people out by trying wrong ones.

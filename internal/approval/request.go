@@ -202,7 +202,27 @@ func (d *Desk) save(tx *store.Tx, r *Request, was State) error {
 		return fmt.Errorf("request %s: %w", r.ID, ErrStale)
 	}
 	store.Notify(tx, Topic, r.ID)
-	return nil
+	if d.Resolved == nil {
+		return nil
+	}
+	return d.Resolved(tx, r)
+}
+
+// Tell tells [Desk.Resolved] of a request that has its outcome by now, for
+// what was noted about it after it was filed.
+func (d *Desk) Tell(tx *store.Tx, id string) error {
+	r, err := d.load(tx, id)
+	if err != nil || d.Resolved == nil {
+		return err
+	}
+	now, err := tx.Now()
+	if err != nil {
+		return err
+	}
+	if r.judge(now); r.State == Pending {
+		return nil
+	}
+	return d.Resolved(tx, r)
 }
 
 func viewPurpose(id string) string { return "request view " + id }

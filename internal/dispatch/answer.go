@@ -13,7 +13,8 @@ import (
 // Approval is the decision about a request, in the public skill's form.
 type Approval struct {
 	ID      string   `json:"id"`
-	Status  string   `json:"status"` // approved, denied, asked
+	Status  string   `json:"status"` // approved, denied, asked, expired, withdrawn
+	By      string   `json:"decidedBy,omitzero"`
 	Score   int      `json:"score"`
 	Policy  string   `json:"policy"`
 	Reasons []string `json:"reasons"`
@@ -69,7 +70,7 @@ func (p *plan) answer(rec *flight.Record) *Answer {
 	a := &Answer{
 		CLI: p.cli, CorrelationID: p.task.CorrelationID,
 		Approval: &Approval{
-			ID: rec.ID, Status: rec.Status, Score: rec.Score, Policy: rec.Policy, Reasons: rec.Reasons, Factors: p.score.Factors, Profile: rec.Profile,
+			ID: rec.ID, Status: rec.Status, By: rec.DecidedBy, Score: rec.Score, Policy: rec.Policy, Reasons: rec.Reasons, Factors: p.score.Factors, Profile: rec.Profile,
 		},
 		MCPServers: &Servers{Requested: p.task.Servers(), Enabled: p.launch.Servers, Missing: p.launch.Missing},
 	}

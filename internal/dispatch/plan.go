@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,7 +26,6 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
-	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
 
@@ -42,43 +40,49 @@ type plan struct {
 	session *Session // the one gone on with or begun by name, nil for none
 	known   bool
 	gated   bool
-	score   risk.DispatchScore
-	policy  string
-	highest int
-	hash    call.Digest // of the policy
-	home    string      // the CLI's own
-	temp    string
-	clone   string // a folder for a private clone, "" for none
+	// confined says that the run is put into a sandbox.
+	confined bool
+	score    risk.DispatchScore
+	policy   string
+	highest  int
+	hash     call.Digest // of the policy
+	home     string      // the CLI's own
+	temp     string
+	clone    string // a folder for a private clone, "" for none
 	// expiring warns that a provider's cache of the conversation runs out.
 	expiring *flight.Warning
 }
 
-// plan finds out everything a request needs, and changes nothing.
+// plan finds out everything a request needs, and changes nothing. Where that
+// fails there is what was found out up to then.
 func (s *Service) plan(ctx context.Context, who Caller, cli string, t *call.Task) (_ *plan, err error) {
 	p := &plan{cli: cli, task: t}
-	if p.dir, err = s.realDir(who, t.WorkingDir); err != nil {
-		return nil, err
-	}
-	if p.program, err = s.programs.find(provider.Program(cli), s.opts.Env("PATH")); err != nil {
-		return nil, err
-	}
-	if p.jobID, err = s.opts.Jobs.NewID(); err != nil {
-		return nil, err
-	}
-	if err := s.findSession(ctx, who.Principal, p); err != nil {
-		return nil, err
-	}
+	var wrong error
+	p.dir, wrong = s.realDir(who, t.WorkingDir)
 	snap, _ := s.opts.Policy(&call.Call{Kind: call.Dispatch, Principal: who.Principal, Dir: p.dir})
 	if snap == nil {
-		return nil, refuse("there is no policy in force")
+		return p, refuse("there is no policy in force")
 	}
 	set := &snap.Settings.Dispatch
 	p.hash, p.gated = snap.Hash, set.CLIEffects != policy.EffectsClassic
+	p.confined = t.Sandbox || set.Confine
 	p.policy, _ = set.Threshold(cli, who.Principal.Agent, p.dir, t.ApprovalPolicy)
 	p.highest, _ = risk.Threshold(p.policy)
 	p.score = risk.OfDispatch(&risk.Dispatch{
 		Prompt: t.Text(), Bypass: t.Bypass(), FullAuto: t.FullAuto, Servers: t.Servers(), AllowedTools: t.AllowedTools, DisallowedTools: t.DisallowedTools,
 	}, set.Profile, set.Weigh())
+	if wrong != nil {
+		return p, wrong
+	}
+	if p.program, err = s.programs.find(provider.Program(cli), s.opts.Env("PATH")); err != nil {
+		return p, err
+	}
+	if p.jobID, err = s.opts.Jobs.NewID(); err != nil {
+		return p, err
+	}
+	if err := s.findSession(ctx, who.Principal, p); err != nil {
+		return p, err
+	}
 	return p, s.arrange(who.Principal, p)
 }
 
@@ -160,7 +164,7 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	}
 	id := sha256.Sum256([]byte(who.Agent))
 	p.home = filepath.Join(s.opts.Dir, "homes", p.cli, hex.EncodeToString(id[:8]))
-	p.temp = filepath.Join(os.TempDir(), "gatehouse-"+p.jobID)
+	p.temp = s.scratch(p.jobID)
 	dir := p.dir
 	if t.Worktree {
 		p.clone = filepath.Join(s.opts.Dir, "clones", p.jobID)
@@ -174,12 +178,8 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	if err != nil {
 		return err
 	}
-	var since time.Time
-	if p.session != nil {
-		since = p.session.BegunBy
-	}
 	p.launch, err = provider.Prepare(&provider.Input{
-		Since: since, CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
+		CLI: p.cli, Task: &t, Gated: p.gated, Confined: p.confined, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
 		Env: s.opts.Env, Extra: extra, Known: p.known, Template: template, Servers: servers, Hook: s.opts.Hook,
 	})
 	if err != nil {
@@ -266,6 +266,7 @@ func (p *plan) call(who Caller) (*call.Call, error) {
 		Forward: []call.Field{
 			{Name: "program", Value: p.program.path + " sha256:" + p.program.sum},
 			{Name: "cli_effects", Value: map[bool]string{true: policy.EffectsGated, false: policy.EffectsClassic}[p.gated]},
+			{Name: "confined", Value: fmt.Sprint(p.confined)},
 			{Name: "session", Value: fmt.Sprint(p.sessionID(), " resumed ", p.known)},
 		},
 	}, nil
@@ -283,7 +284,7 @@ func (s *Service) requestKey(p *plan, c *call.Call) string {
 		return "" // not to be told apart is not to be equal
 	}
 	h := sha256.New()
-	write(h, "gatehouse/request/1", p.cli, c.Principal.Agent, string(c.Args), p.dir, p.program.path, p.program.sum, p.hash.String(), state, fmt.Sprint(p.gated))
+	write(h, "gatehouse/request/1", p.cli, c.Principal.Agent, string(c.Args), p.dir, p.program.path, p.program.sum, p.hash.String(), state, fmt.Sprint(p.gated, p.confined))
 	write(h, slices.Sorted(slices.Values(p.stableEnv()))...)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -319,6 +320,11 @@ func (p *plan) write(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.launch.Before != nil {
+		if err := p.launch.Before(); err != nil {
+			return err
+		}
+	}
 	if p.clone == "" {
 		return nil
 	}
@@ -329,15 +335,6 @@ func (p *plan) write(ctx context.Context) error {
 		return refuse("worktree: a private clone of %s cannot be made: %v", p.dir, err)
 	}
 	return nil
-}
-
-// confined is the sandbox around a run: it writes in its directory, keeps its
-// own home, and reaches its models.
-func (p *plan) confined() *sandbox.Spec {
-	return &sandbox.Spec{
-		Read: []string{p.launch.Dir, p.home, p.temp, filepath.Dir(p.program.path)}, Write: []string{p.launch.Dir}, Private: []string{p.home, p.temp},
-		Net: sandbox.Net{Mode: sandbox.NetHosts, Allow: provider.Hosts(p.cli, p.launch.Env)},
-	}
 }
 
 // clean removes what was of the run alone.

@@ -154,7 +154,10 @@ func quoted(text string) string {
 // escalate asks a person, on the gate's own channels: the request of the last
 // review, with what was found, has to be let through by somebody.
 func (s *Service) escalate(ctx context.Context, who Caller, in *ReviewRequest, out *ReviewAnswer) error {
-	t := call.Task{Prompt: risk.AskVerdict(in.Prompt), WorkingDir: in.WorkingDir, ApprovalPolicy: in.ApprovalPolicy, ApprovalStrategy: "mcp_managed"}
+	t := call.Task{
+		Prompt: risk.AskVerdict(in.Prompt), WorkingDir: in.WorkingDir, ApprovalPolicy: in.ApprovalPolicy, ApprovalStrategy: "mcp_managed",
+		CorrelationID: in.CorrelationID,
+	}
 	p, err := s.plan(ctx, who, in.CLI, &t)
 	if err != nil {
 		return err
@@ -163,9 +166,11 @@ func (s *Service) escalate(ctx context.Context, who Caller, in *ReviewRequest, o
 	if err != nil {
 		return err
 	}
-	c.Correlation = in.CorrelationID
 	c.Note = fmt.Sprintf("The review was not approved in %d rounds. Last findings: %s", len(out.Rounds), out.Rounds[len(out.Rounds)-1].Read.Findings)
-	given := s.opts.Gate.Submit(ctx, gate.Submission{Call: c, Runs: "gate", Ask: true})
+	given, _, err := s.decide(ctx, p, gate.Submission{Call: c, Ask: true})
+	if err != nil {
+		return err
+	}
 	out.Status, out.Request = "escalated", given.Request
 	out.Message = fmt.Sprintf("Not approved in %d rounds; a person was asked. %s", len(out.Rounds), given.Message)
 	if given.Verdict == gate.Allowed {

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 // The times of the public skill.
@@ -47,10 +48,15 @@ type Options struct {
 	Env func(string) string
 	// Ask decides the tool calls of a run.
 	Ask func(Run) inrun.Ask
+	// Confine adds to the sandbox of a run what keeps it from the gate, and
+	// the receipt without which it does not start.
+	Confine func(Run, *sandbox.Spec)
 	// Hook is the command line of the gate's hook for Vibe, "" if there is none.
 	Hook string
 	// Awareness is what the policy says about caches.
 	Awareness func() flight.Awareness
+	// Tell has the recorder hear of a question's answer if there is one.
+	Tell func(tx *store.Tx, request string) error
 	// Records reads what the log has of an owner under a correlation id.
 	Records func(ctx context.Context, who call.Principal, correlation string) ([]LogRecord, error)
 	// Deadline is SyncDeadline if 0.
@@ -62,9 +68,12 @@ type Options struct {
 // need to know it.
 type Run struct {
 	JobID, CLI, Dir string
-	// Call is the request's own call, which let the run start.
-	Call *call.Call
-	Task *call.Task
+	// Call is the request's own call, which let the run start, and CallID its id.
+	Call   *call.Call
+	CallID string
+	// Confined says that it is in a sandbox.
+	Confined bool
+	Task     *call.Task
 }
 
 // Service hands requests to CLIs. It is safe for concurrent use.
@@ -113,7 +122,7 @@ func (s *Service) Do(ctx context.Context, who Caller, cli string, args jsontext.
 	}
 	task, err := call.ParseTask(args)
 	if err != nil {
-		return nil, &Refused{err.Error()}
+		return nil, s.refused(ctx, who, &plan{cli: cli, task: task}, &Refused{err.Error()})
 	}
 	if task.CorrelationID == "" {
 		if task.CorrelationID, err = newUUID(); err != nil {
@@ -122,25 +131,32 @@ func (s *Service) Do(ctx context.Context, who Caller, cli string, args jsontext.
 	}
 	p, err := s.plan(ctx, who, cli, task)
 	if err != nil {
-		return nil, err
+		return nil, s.refused(ctx, who, p, err)
 	}
 	c, err := p.call(who)
 	if err != nil {
 		return nil, err
 	}
-	sub := gate.Submission{Call: c, Runs: "gate"}
+	sub := gate.Submission{Call: c}
 	if !async {
 		sub.Wait = s.opts.Deadline
 	}
-	given := s.opts.Gate.Submit(ctx, sub)
-	if given.Verdict == gate.Allowed && given.Edited != nil {
+	given, rec, err := s.decide(ctx, p, sub)
+	if err == nil && given.Verdict == gate.Allowed && given.Edited != nil {
 		// What the person made of the request is what runs.
-		if p, err = s.edited(ctx, who, cli, task, given.Edited); err != nil {
+		c = given.Edited
+		if p, err = s.edited(ctx, who, cli, task, c); err != nil {
 			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Refused, err.Error()))
 		}
-		c = given.Edited
+		rec, err = s.decided(ctx, p, c, given)
 	}
-	return s.carryOut(ctx, p, c, given, async)
+	if err != nil {
+		if given.Verdict == gate.Allowed {
+			err = errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
+		return nil, err
+	}
+	return s.carryOut(ctx, p, c, given, rec, async)
 }
 
 // edited plans the request that a person put in place of another.
@@ -153,25 +169,24 @@ func (s *Service) edited(ctx context.Context, who Caller, cli string, was *call.
 	return s.plan(ctx, who, cli, task)
 }
 
-// carryOut records the decision, and starts what was let through.
-func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, async bool) (*Answer, error) {
-	rec, err := s.decided(ctx, p, c, given)
-	if err != nil {
-		return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
-	}
-	ans := p.answer(rec)
+// carryOut starts what was let through.
+func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, rec *flight.Record, async bool) (*Answer, error) {
 	if given.Verdict != gate.Allowed {
+		ans := p.answer(rec)
 		ans.denied(given)
 		return ans, nil
 	}
 	b, err := s.start(ctx, p, c, rec)
 	if err != nil {
 		outcome, text := gate.Failed, publicText(err)
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: string(job.Failed), Error: text})
-		return nil, errors.Join(&Refused{text}, s.finish(ctx, given.CallID, c.Principal, outcome, text))
+		err = s.keep(ctx, p, rec, flight.End{State: string(job.Failed), Error: text})
+		return nil, errors.Join(&Refused{text}, err, s.finish(ctx, given.CallID, c.Principal, outcome, text))
 	}
+	ans := p.answer(rec)
 	if b.Deduplicated {
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: flight.Reused})
+		if err := s.keep(ctx, p, rec, flight.End{State: flight.Reused}); err != nil {
+			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
 		if err := s.finish(ctx, given.CallID, c.Principal, gate.Succeeded, "answered by the job "+b.ID); err != nil {
 			return nil, err
 		}
@@ -181,7 +196,7 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	if !async {
 		wait, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 		defer cancel()
-		if over, err := s.opts.Jobs.WaitOver(wait, b.ID); err == nil {
+		if over, err := s.opts.Jobs.Outcome(wait, b.ID); err == nil {
 			over.Deduplicated, over.Age = b.Deduplicated, b.Age
 			b = over
 		} else if !errors.Is(err, context.DeadlineExceeded) {
@@ -193,31 +208,20 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	return ans, nil
 }
 
-// decided puts the decision on record.
-func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gate.Answer) (*flight.Record, error) {
-	status := flight.Denied
-	switch given.Verdict {
-	case gate.Allowed:
-		status = flight.Approved
-	case gate.Pending:
-		status = flight.Asked
-	}
-	t := p.task
-	hash, size := t.PrefixHash()
-	rec := &flight.Record{
-		Status: status, Policy: p.policy, Profile: p.score.Profile, CLI: p.cli, Operation: c.Operation, Score: p.score.Value, Reasons: p.score.Reasons(),
-		RequestedMCPServers: t.Servers(), BypassRequested: len(t.Bypass()) > 0, FullAuto: t.FullAuto, CorrelationID: t.CorrelationID,
-		Principal: c.Principal, CallID: given.CallID, SessionID: p.sessionID(), Model: t.Model, Strategy: t.ApprovalStrategy,
-		PrefixHash: hash, PrefixTokens: int64(size+3) / 4,
-	}
-	if given.Verdict == gate.Allowed {
-		rec.JobID = p.jobID
-	}
-	if given.Verdict != gate.Allowed && p.score.Value <= p.highest {
-		rec.Reasons = append(rec.Reasons, given.Decision.Why()) // not the score, something else
-	}
-	err := s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, t.Text()) })
-	return rec, err
+// keep puts on record a decision that became no job of its own, and what became
+// of it instead.
+func (s *Service) keep(ctx context.Context, p *plan, rec *flight.Record, end flight.End) error {
+	return s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		// It is there if a person was asked, or if a start took it along after all.
+		_, err := s.opts.Flight.Get(tx, flight.Operator, rec.ID)
+		if errors.Is(err, flight.ErrNotFound) {
+			err = s.opts.Flight.Decided(tx, rec, p.task.Text())
+		}
+		if err != nil {
+			return err
+		}
+		return s.opts.Flight.Ended(tx, rec.ID, end)
+	})
 }
 
 // start looks for an equal request, writes the files of the launch and starts
@@ -229,6 +233,9 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
 		After: func() { p.clean(s.opts.Log) },
 	}
+	if rec.Time.IsZero() { // it is put on record with the start, in one commit
+		spec.Entering = func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) }
+	}
 	if spec.RequestKey = s.requestKey(p, c); spec.RequestKey != "" && !p.task.ForceRefresh {
 		spec.Reuse = true
 		if b, found, err := s.opts.Jobs.Find(ctx, spec.RequestKey); err != nil || found {
@@ -238,15 +245,17 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	if err := p.write(ctx); err != nil {
 		return job.Job{}, err
 	}
-	if p.task.Sandbox {
-		spec.Sandbox = p.confined()
+	run := Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, CallID: rec.CallID, Confined: p.confined, Task: p.task}
+	if p.confined {
+		spec.Sandbox = p.sandbox()
+		s.opts.Confine(run, spec.Sandbox)
 	}
 	var hold inrun.Drive
 	if p.launch.Channel != nil {
-		hold = p.launch.Channel(onlyTools(p.task, s.opts.Ask(Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, Task: p.task})))
+		hold = p.launch.Channel(onlyTools(p.task, s.opts.Ask(run)))
 	}
 	said := &raw{}
-	spec.Drive = said.drive(hold, p.launch.Stdin)
+	spec.Drive, spec.Listens = said.drive(hold, p.launch.Stdin), hold == nil
 	spec.Parse = func(out []byte) any {
 		r := p.launch.Parse(out)
 		r.Session = p.launch.Parse(said.bytes()).Session
@@ -350,7 +359,7 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	id := rec.SessionID
 	if id == "" {
 		id = r.Session
-		if err := s.opts.Flight.Runs(tx, rec.ID, b.ID, rec.CallID, id); err != nil {
+		if err := s.opts.Flight.Runs(tx, rec.ID, flight.Run{JobID: b.ID, SessionID: id}); err != nil {
 			return err
 		}
 	}
@@ -368,9 +377,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	if v.Created.IsZero() {
 		v.Created = now
 	}
-	if !v.Begun {
-		v.BegunBy = now
-	}
 	v.Begun, v.Provider, v.Used = true, r.Session, now
 	s.mu.Lock()
 	if p := s.running[b.ID]; p != nil {
@@ -378,14 +384,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	s.mu.Unlock()
 	return s.putSession(tx, v)
-}
-
-// ended records the end of a request that became no job of its own.
-func (s *Service) ended(ctx context.Context, id string, e flight.End) {
-	err := s.opts.Store.Write(ctx, func(tx *store.Tx) error { return s.opts.Flight.Ended(tx, id, e) })
-	if err != nil {
-		s.opts.Log.Error("the end of a request could not be recorded", "approval", id, "error", err)
-	}
 }
 
 // finish closes the call.

@@ -25,11 +25,9 @@ type Session struct {
 	Created     time.Time `json:"createdAt"`
 	Used        time.Time `json:"lastUsedAt"`
 	Active      bool      `json:"active"`
-	// Begun says that the CLI has it, under the name Provider, and BegunBy when
-	// the run had ended that began it.
-	Begun    bool      `json:"begun"`
-	BegunBy  time.Time `json:"begunBy,omitzero"`
-	Provider string    `json:"providerSessionId,omitzero"`
+	// Begun says that the CLI has it, under the name Provider.
+	Begun    bool   `json:"begun"`
+	Provider string `json:"providerSessionId,omitzero"`
 	// Dir is where it began, and Posture what held it last.
 	Dir     string           `json:"workingDir,omitzero"`
 	Posture provider.Posture `json:"posture,omitzero"`

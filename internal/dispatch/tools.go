@@ -41,6 +41,9 @@ func (s *Service) Use(ctx context.Context, who Caller, name string, args jsontex
 	if len(args) == 0 {
 		args = jsontext.Value("{}")
 	}
+	if err := s.opts.Jobs.Recorded(ctx, who.Principal); err != nil {
+		return nil, false, err
+	}
 	answer, err = allTools[i].run(s, ctx, who, args)
 	if err != nil {
 		return nil, false, err
@@ -306,7 +309,7 @@ type listIn struct {
 func otherTools() []Tool {
 	return []Tool{
 		typed("approval_list", "Decisions about your requests, newest first.",
-			`"properties":{"limit":{"type":"integer","minimum":1,"maximum":500},`+cliField+`,"status":{"enum":["approved","denied","asked"]},"policy":{"type":"string"},"promptSha256":{"type":"string"},"principal":{"type":"string"},"minScore":{"type":"integer"},"maxScore":{"type":"integer"},"since":{"type":"string"},"until":{"type":"string"},"cursor":{"type":"string"}}`,
+			`"properties":{"limit":{"type":"integer","minimum":1,"maximum":500},`+cliField+`,"status":{"enum":["approved","denied","asked","expired","withdrawn"]},"policy":{"type":"string"},"promptSha256":{"type":"string"},"principal":{"type":"string"},"minScore":{"type":"integer"},"maxScore":{"type":"integer"},"since":{"type":"string"},"until":{"type":"string"},"cursor":{"type":"string"}}`,
 			true, func(s *Service, ctx context.Context, who Caller, in *listIn) (any, error) {
 				return s.approvals(ctx, who.Principal, in)
 			}),

@@ -18,7 +18,7 @@ func allow(c *call.Call, d call.Decision, used []grant.Grant) *Answer {
 	for i := range used {
 		by, lasting = used[0].By, lasting && used[i].Use == grant.Session
 	}
-	return &Answer{Lasting: lasting, CallID: c.ID, Verdict: Allowed, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
+	return &Answer{Lasting: lasting, CallID: c.ID, Verdict: Allowed, By: by, Decision: d, Message: fmt.Sprintf("Allowed: %s (by %s).", describe(c), by)}
 }
 
 func deny(c *call.Call, d call.Decision, reason string, final bool) *Answer {
@@ -76,7 +76,7 @@ func hostAsks(c *call.Call, d call.Decision) *Answer {
 // into the answer to its call.
 func answered(ans *Answer, s RequestState) *Answer {
 	out := *ans
-	out.Verdict, out.Final, out.Request = Denied, true, s.ID
+	out.Verdict, out.Final, out.Request, out.By = Denied, true, s.ID, s.By
 	switch s.State {
 	case "denied":
 		out.Message = fmt.Sprintf("Denied by %s.", s.By)

@@ -138,6 +138,8 @@ type Answer struct {
 	CallID   string        `json:"call_id"`
 	Verdict  Verdict       `json:"verdict"`
 	Decision call.Decision `json:"decision"`
+	// By is who decided: "policy", or the approver whose grant or word it was.
+	By string `json:"-"`
 	// Message is written for the agent.
 	Message string `json:"message"`
 	// Request and Expires name the question that waits for a person.

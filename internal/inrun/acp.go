@@ -7,35 +7,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// GeminiArgs make Gemini CLI talk on this channel, with a policy file of the
-// administrator's that makes it ask about everything.
-func GeminiArgs(policy string) []string { return []string{"--acp", "--admin-policy", policy} }
-
-// GeminiPolicy is that file. A rule about commands that has a pattern keeps Gemini
-// from running by itself what it takes for harmless. A sub-agent runs tools and
-// asks nobody, so there is none.
-const GeminiPolicy = `[[rule]]
-toolName = "*"
-decision = "ask_user"
-priority = 997
-
-[[rule]]
-toolName = "run_shell_command"
-argsPattern = "."
-decision = "ask_user"
-priority = 998
-
-[[rule]]
-toolName = "invoke_agent"
-decision = "deny"
-priority = 999
-`
 
 // GrokArgs make Grok talk on this channel.
 func GrokArgs(model string) []string {
@@ -70,28 +45,9 @@ func ACP(start ACPStart, ask Ask) Drive {
 		if !known {
 			return fmt.Errorf("%q is no agent that speaks this protocol here", start.Host)
 		}
-		if start.Host == "gemini" && start.Session != "" {
-			if err := nextMinute(ctx, start.Since); err != nil {
-				return errors.Join(err, in.Close())
-			}
-		}
 		c := &acp{start: start, read: read, names: make(map[string]string)}
 		c.rpc = &rpc{conversation: newConversation(ask, in, log), version: "2.0", asked: c.asked, told: c.told, waiting: make(map[int]func(jsontext.Value) error)}
 		return c.hold(ctx, out, c.begin, c.take)
-	}
-}
-
-// nextMinute waits until the minute is over in which a session was made: Gemini
-// CLI names the files of sessions by the minute, and what it is told to load
-// within it, it has just written over.
-func nextMinute(ctx context.Context, since time.Time) error {
-	timer := time.NewTimer(time.Until(since.Truncate(time.Minute).Add(time.Minute + time.Second)))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 

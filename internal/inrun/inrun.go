@@ -3,7 +3,6 @@ package inrun
 import (
 	"context"
 	"io"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -33,6 +32,8 @@ type Tool struct {
 	Session string
 	// Path names the sub-agent that asks, "" for the main one.
 	Path string
+	// Rewrites says that the channel can have something else run than this.
+	Rewrites bool
 }
 
 // Verdict answers a question. Its zero value refuses.
@@ -104,10 +105,9 @@ type ACPStart struct {
 	Prompt string
 	// Dir is the working directory.
 	Dir string
-	// Session is the session to go on with, "" for a new one; Since is when it
-	// was made.
+	// Session is the session to go on with, "" for a new one. See [GeminiKeep]
+	// for one of Gemini CLI's.
 	Session string
-	Since   time.Time
 }
 
 // Line is one line of the log of [Codex] and [ACP].

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -102,6 +103,7 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"dispatch.policy":                       set.Dispatch.Policy,
 		"dispatch.over":                         set.Dispatch.Over,
 		"dispatch.cli_effects":                  set.Dispatch.CLIEffects,
+		"dispatch.confine":                      strconv.FormatBool(set.Dispatch.Confine),
 		"dispatch.max_running":                  fmt.Sprint(set.Dispatch.MaxRunning),
 		"dispatch.max_running_per_cli":          fmt.Sprint(set.Dispatch.MaxRunningPerCLI),
 		"dispatch.max_queued":                   fmt.Sprint(set.Dispatch.MaxQueued),
@@ -123,6 +125,12 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 	}
 	for name, ask := range set.HostAsk {
 		values["hosts."+name] = fmt.Sprintf("host_ask %t", ask)
+	}
+	if set.Output != "" {
+		values["output.default"] = set.Output
+	}
+	for name, way := range set.OutputOf {
+		values["output.servers."+name] = way
 	}
 	if len(set.RedactFields) > 0 {
 		values["redact.fields"] = strings.Join(set.RedactFields, ", ")

@@ -81,6 +81,10 @@ func allSteps(w *work) []step {
 			needs: []string{"govulncheck"}, after: []string{"build"}, builds: true, background: true, run: vulnerabilities,
 		},
 		{
+			name: "golangci", about: "golangci-lint with the checker of tools as its plugin; builds the linter, which takes minutes the first time",
+			after: []string{"build", "test"}, builds: true, background: true, long: true, run: golangci,
+		},
+		{
 			name: "race", about: "the race detector on the packages that hold state", needs: []string{"gcc"},
 			tests: true, after: []string{"build", "test"}, builds: true, long: true,
 			run: func(ctx context.Context, w *work) outcome {

@@ -142,10 +142,6 @@ func (h *house) approved(t *testing.T) {
 func (h *house) resumed(t *testing.T, first answer) {
 	h.model.Play()
 	a := h.ask("And what else", "--session", first.SessionID)
-	for a.Status == "deferred" { // Gemini waits for the next minute
-		h.command("jobs", "watch", a.Job.ID)
-		a.Status = ""
-	}
 	all := strings.Join(h.model.Prompts(), "\n")
 	if !strings.Contains(all, "Say what is in a.txt") || !strings.Contains(all, "And what else") {
 		t.Errorf("the model saw %q", cut(h.model.Prompts()))
@@ -153,6 +149,30 @@ func (h *house) resumed(t *testing.T, first answer) {
 	if a.SessionID != first.SessionID {
 		t.Errorf("the session was %s and is %s", first.SessionID, a.SessionID)
 	}
+}
+
+// TestResumeAtOnce: a conversation is gone on with as soon as the last turn is
+// over, twice, and nothing of it is lost nor waited for. Gemini CLI by itself
+// loses what it wrote within the same minute.
+func TestResumeAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		h := newHouse(t, name, cli(t, name).Program)
+		h.model.Play()
+		first := h.ask("The first question")
+		for i, prompt := range []string{"The second question", "The third question"} {
+			h.model.Play()
+			a := h.ask(prompt, "--session", first.SessionID)
+			if !a.Success || a.Status != "completed" || a.SessionID != first.SessionID {
+				t.Errorf("%s: %+v", prompt, a)
+			}
+			all := strings.Join(h.model.Prompts(), "\n")
+			for _, said := range []string{"The first question", "The second question", "The third question"}[:i+2] {
+				if !strings.Contains(all, said) {
+					t.Errorf("at %q the model did not hear %q: %q", prompt, said, cut(h.model.Prompts()))
+				}
+			}
+		}
+	})
 }
 
 // async: a job runs without anyone waiting, and its answer can be had.

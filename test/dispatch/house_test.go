@@ -41,6 +41,12 @@ type house struct {
 
 func newHouse(t *testing.T, name, program string) *house {
 	t.Helper()
+	return newHouseWith(t, name, program, policyText)
+}
+
+// newHouseWith starts a gate with another policy.
+func newHouseWith(t *testing.T, name, program, policy string) *house {
+	t.Helper()
 	m, err := canary.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +58,7 @@ func newHouse(t *testing.T, name, program string) *house {
 	h.Env = []string{
 		"HOME=" + user, "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"),
 		"ANTHROPIC_BASE_URL=" + m.URL(), "ANTHROPIC_API_KEY=scripted",
+		"IS_SANDBOX=1", // else Claude Code does not run unasked for root
 		"GEMINI_API_KEY=scripted", "GOOGLE_GEMINI_BASE_URL=" + m.URL(),
 	}
 	// What an operator says about models lies in the gate's own folder.
@@ -64,7 +71,7 @@ func newHouse(t *testing.T, name, program string) *house {
 	write(t, own+"/mistral.env", "SCRIPTED_KEY=scripted\n")
 	write(t, own+"/codex.env", "SCRIPTED_KEY=scripted\n")
 	write(t, own+"/grok.env", "SCRIPTED_KEY=scripted\n")
-	write(t, filepath.Join(h.Home, "policy.toml"), policyText)
+	write(t, filepath.Join(h.Home, "policy.toml"), policy)
 	h.Up()
 	h.credential, _ = h.Enrol("ann")
 	return h
@@ -82,13 +89,24 @@ type answer struct {
 		Score  int    `json:"score"`
 	} `json:"approval"`
 	Job struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
+		ID       string `json:"id"`
+		Status   string `json:"status"`
+		Confined bool   `json:"confined"`
 	} `json:"job"`
+	Posture struct {
+		Approval string `json:"approval"`
+		Sandbox  string `json:"sandbox"`
+		Confined bool   `json:"confined"`
+	} `json:"posture"`
 	SessionID     string `json:"sessionId"`
 	CorrelationID string `json:"correlationId"`
 	Result        struct {
-		Denials []any `json:"permissionDenials"`
+		Denials []any  `json:"permissionDenials"`
+		Stop    string `json:"stopReason"`
+		Usage   struct {
+			Input  int64 `json:"inputTokens"`
+			Output int64 `json:"outputTokens"`
+		} `json:"usage"`
 	} `json:"result"`
 }
 
@@ -125,14 +143,16 @@ func (h *house) exists(name string) bool {
 }
 
 // present keeps a person's channel open while the test runs.
-func (h *house) present() {
-	h.t.Helper()
+func (h *house) present() { present(h.t, h.Gate, h.credential) }
+
+func present(t *testing.T, g *gatetest.Gate, credential string) {
+	t.Helper()
 	ctx, leave := context.WithCancel(context.Background())
 	joined, left := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(left)
 		first := true
-		_ = h.Client(h.credential).Watch(ctx, func() error { // it ends when the test does
+		_ = g.Client(credential).Watch(ctx, func() error { // it ends when the test does
 			if first {
 				close(joined)
 			}
@@ -140,7 +160,7 @@ func (h *house) present() {
 			return nil
 		})
 	}()
-	h.t.Cleanup(func() { leave(); <-left })
+	t.Cleanup(func() { leave(); <-left })
 	<-joined
 }
 

@@ -4,8 +4,8 @@
 //
 // The CLIs come from the npm registry: `go run ./test/all` installs each into
 // its cache and names the folder in a variable, GATEHOUSE_CLI_CLAUDE and so on.
-// A test of a CLI that is not there is skipped and says so. Mistral Vibe is not
-// on that registry; stand_in_test.go has a program in its place.
+// Without it a test of a CLI is skipped and says so; under the test command it
+// fails. Mistral Vibe is not on that registry; vibe has a program in its place.
 package dispatch_test
 
 import (
@@ -19,13 +19,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"go.uber.org/goleak"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -48,11 +48,11 @@ func cli(t *testing.T, name string) canary.CLI {
 	variable := "GATEHOUSE_CLI_" + strings.ToUpper(name)
 	folder := os.Getenv(variable)
 	if folder == "" {
-		t.Skipf("%s names no folder with the CLI %s; go run ./test/all installs it", variable, name)
+		needtest.Missing(t, variable+" names no folder with the CLI "+name)
 	}
 	program := filepath.Join(folder, "node_modules", ".bin", name)
 	if _, err := os.Stat(program); err != nil {
-		t.Skipf("the CLI %s could not be had: %v", name, err)
+		needtest.Missing(t, "the CLI "+name+" could not be had: "+err.Error())
 	}
 	return canary.CLI{Name: name, Program: program}
 }
@@ -64,7 +64,6 @@ type agent struct {
 	home, dir string
 	// session is that of the last turn; fork has the next one go on in a copy.
 	session string
-	since   time.Time
 	fork    bool
 
 	mu    sync.Mutex
@@ -75,7 +74,7 @@ type agent struct {
 func newAgent(t *testing.T, name string) *agent {
 	t.Helper()
 	a := &agent{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
-	write(t, filepath.Join(a.home, ".gemini", "settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	write(t, filepath.Join(a.home, ".gemini", "settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}},"general":{"sessionRetention":{"enabled":false}}}`)
 	write(t, filepath.Join(a.home, "policy.toml"), inrun.GeminiPolicy)
 	write(t, filepath.Join(a.home, ".grok", "config.toml"), inrun.GrokConfig)
 	write(t, filepath.Join(a.home, ".grok", "requirements.toml"), inrun.GrokRequirements)
@@ -117,7 +116,10 @@ func (a *agent) how(ask inrun.Ask) (args []string, drive inrun.Drive) {
 		drive = inrun.Codex(inrun.CodexStart{Prompt: prompt, Dir: a.dir, Sandbox: "workspace-write", Session: a.session, Fork: a.fork}, ask)
 	case "gemini":
 		args = inrun.GeminiArgs(filepath.Join(a.home, "policy.toml"))
-		drive = inrun.ACP(inrun.ACPStart{Host: "gemini", Prompt: prompt, Dir: a.dir, Session: a.session, Since: a.since}, ask)
+		if err := inrun.GeminiKeep(a.home, a.session); a.session != "" && err != nil {
+			a.t.Fatal(err)
+		}
+		drive = inrun.ACP(inrun.ACPStart{Host: "gemini", Prompt: prompt, Dir: a.dir, Session: a.session}, ask)
 	case "grok":
 		args = inrun.GrokArgs(canary.GrokModel)
 		drive = inrun.ACP(inrun.ACPStart{Host: "grok", Prompt: prompt, Dir: a.dir, Session: a.session}, ask)
@@ -134,9 +136,6 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 		a.t.Fatal(err)
 	}
 	defer m.Close()
-	if a.session == "" {
-		a.since = time.Now()
-	}
 	args, drive := a.how(func(_ context.Context, t inrun.Tool) inrun.Verdict {
 		a.mu.Lock()
 		defer a.mu.Unlock()

@@ -317,6 +317,9 @@ func (r *Recorder) Drop(tx *store.Tx, before time.Time) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	if _, err := tx.Exec(`DELETE FROM flight_waiting WHERE id NOT IN (SELECT id FROM flight)`); err != nil {
+		return false, err
+	}
 	_, err = tx.Exec(`DELETE FROM flight_sum WHERE latest < $1 OR kind = 'minute' AND latest < $2`, keyring.Micros(before), keyring.Micros(now.Add(-2*window)))
 	return n == maxDrop, err
 }

@@ -255,7 +255,7 @@ func TestCacheState(t *testing.T) {
 			t.Helper()
 			rec := decide(t, s, r, flight.Record{Status: flight.Approved, CLI: cli, Principal: who, SessionID: session, PrefixHash: prefix, CacheBlocks: 1}, "words of the prompt")
 			write(t, s, func(tx *store.Tx) error {
-				return errors.Join(r.Runs(tx, rec.ID, "job_1", "c_1", ""),
+				return errors.Join(r.Runs(tx, rec.ID, flight.Run{JobID: "job_1", CallID: "c_1"}),
 					r.Ended(tx, rec.ID, flight.End{State: "completed", Model: model, Usage: &u}), r.Ended(tx, rec.ID, flight.End{State: "failed", Usage: &u}))
 			})
 		}

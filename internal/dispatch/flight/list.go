@@ -221,9 +221,9 @@ func (s *search) scan(classes []class) (done bool, err error) {
 // a time.
 func (s *search) byClass(classes []class) error {
 	for group := range slices.Chunk(classes, fewClasses) {
-		// The classes are in the order of their newest record: once that is older
-		// than all that was found, so is the rest.
-		if len(s.found) == s.want && group[0].newest <= s.found[s.want-1].time {
+		// The classes are in the order of their latest time: once that is before
+		// all that was found, so are the records of the rest.
+		if len(s.found) == s.want && group[0].latest <= s.found[s.want-1].time {
 			break
 		}
 		args := []any{s.high.time, s.high.id, s.least(), s.want}
@@ -281,10 +281,11 @@ func (s *search) merge(spots []spot) {
 	s.found = s.found[:min(len(s.found), s.want)]
 }
 
-type class struct{ id, newest int64 }
+// class is a row of flight_class: none of its records is younger than latest.
+type class struct{ id, latest int64 }
 
 // classes are those that match and may have a record in the time that counts,
-// the one with the newest first.
+// the one with the latest first.
 func (s *search) classes() ([]class, error) {
 	f := &s.filter
 	args := []any{s.low}
@@ -304,6 +305,6 @@ func (s *search) classes() ([]class, error) {
 	if f.MaxScore != nil {
 		also(` AND score <= $%d`, *f.MaxScore)
 	}
-	return store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.newest) },
+	return store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.latest) },
 		`SELECT id, latest FROM flight_class WHERE latest >= $1`+where.String()+` ORDER BY latest DESC`, args...)
 }

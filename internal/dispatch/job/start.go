@@ -57,7 +57,7 @@ func (j *Jobs) newLive(s Spec) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &live{spec: s, over: make(chan struct{}), turn: make(chan struct{}), stopped: make(chan struct{})}
+	l := &live{spec: s, told: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}), stopped: make(chan struct{})}
 	l.job = Job{ID: s.ID, CLI: s.CLI, CorrelationID: s.CorrelationID, RequestKey: s.RequestKey, Approval: s.Approval, Owner: s.Owner,
 		ExitCode: ExitNone, Node: j.store.Node(), run: j.run, sealed: sealed, Confined: s.Sandbox != nil}
 	return l, nil
@@ -126,7 +126,7 @@ func (j *Jobs) queue(ctx context.Context, l *live) error {
 	base := l.snapshot()
 	base.State = Queued
 	var got Job
-	err := j.store.Write(ctx, func(tx *store.Tx) (err error) {
+	err := j.store.WriteLight(ctx, func(tx *store.Tx) (err error) {
 		got, err = j.enter(tx, l, base, Event{Phase: "queued", Kind: "lifecycle", Text: "it waits for its turn"})
 		return err
 	})
@@ -224,8 +224,10 @@ func (j *Jobs) beginOnce(ctx context.Context, l *live) error {
 	}
 	base := l.snapshot()
 	base.State, base.process = Running, t.process()
+	logs := make(chan error, 1)
+	go func() { logs <- j.openLogs(l) }() // while the record is written
 	var got Job
-	err = j.store.Write(ctx, func(tx *store.Tx) (err error) {
+	err = j.store.WriteLight(ctx, func(tx *store.Tx) (err error) {
 		e := Event{Phase: "starting", Kind: "lifecycle", Text: "its process is started"}
 		if base.Asked.IsZero() {
 			got, err = j.enter(tx, l, base, e)
@@ -237,12 +239,14 @@ func (j *Jobs) beginOnce(ctx context.Context, l *live) error {
 	if errors.Is(err, store.ErrInDoubt) {
 		err = j.confirm(ctx, l, err)
 	}
+	noLogs := <-logs
 	if err != nil || got.Deduplicated {
+		j.dropLogs(l)
 		t.release()
 	}
 	if err == nil {
 		l.set(got)
-		l.tree = t
+		l.tree, l.broken = t, noLogs
 	}
 	return err
 }
@@ -265,12 +269,13 @@ func (j *Jobs) enter(tx *store.Tx, l *live, b Job, e Event) (Job, error) {
 	if err != nil {
 		return b, err
 	}
-	if l.spec.Reuse {
+	if l.spec.Reuse && j.recent.known(l.spec.RequestKey) {
 		same, found, err := j.reusable(tx, l.spec.RequestKey, l.spec.Owner.Agent, now)
 		if err != nil || found {
 			return same, err
 		}
 	}
+	j.recent.add(l.spec.RequestKey, now)
 	b.Asked, b.Seq = now, 1
 	if b.State == Running {
 		b.Started = now
@@ -278,7 +283,12 @@ func (j *Jobs) enter(tx *store.Tx, l *live, b Job, e Event) (Job, error) {
 			return b, err
 		}
 	}
-	return b, errors.Join(j.insert(tx, &b), note(tx, b.ID, now, e))
+	if l.spec.Entering != nil {
+		if err := l.spec.Entering(tx); err != nil {
+			return b, err
+		}
+	}
+	return b, errors.Join(j.insert(tx, &b), begin(tx, b.ID, now, e))
 }
 
 // promote writes the start record of a job that waited.
@@ -307,7 +317,7 @@ func (j *Jobs) mayRun(tx *store.Tx, l *live) (time.Time, error) {
 		return now, err
 	}
 	var until int64
-	if err := tx.QueryRow(`SELECT coalesce(max(until), 0) FROM job_lease WHERE run = $1`, j.run).Scan(&until); err != nil {
+	if err := tx.Settled(`SELECT coalesce(max(until), 0) FROM job_lease WHERE run = $1`, j.run).Scan(&until); err != nil {
 		return now, err
 	}
 	if until < now.UnixMicro() {
@@ -328,8 +338,7 @@ func (j *Jobs) record(tx *store.Tx, b *Job) error {
 	return j.opts.Record(tx, b)
 }
 
-// take returns a tree that waits for its order. One supervisor is kept ready,
-// since starting a program of this size takes longer than most commands run.
+// take returns a tree that waits for its order.
 func (j *Jobs) take(s *Spec) (tree, error) {
 	if s.Sandbox != nil {
 		return newConfined(), nil
@@ -337,40 +346,39 @@ func (j *Jobs) take(s *Spec) (tree, error) {
 	j.mu.Lock()
 	h := j.spare
 	j.spare = nil
-	fill := !j.filling && !j.closing
-	if fill {
-		j.filling = true
-		j.work.Add(1)
-	}
 	j.mu.Unlock()
-	if fill {
-		go j.fill()
-	}
 	if h != nil {
 		return h, nil
 	}
 	return newHolder()
 }
 
-// fillWait keeps the start of the next supervisor out of the way of the job that
-// took the last one.
+// fillWait is how long a job may run before a supervisor for the next one is
+// started beside it.
 const fillWait = 100 * time.Millisecond
 
+// fill starts a supervisor for the next job, unless one is ready.
 func (j *Jobs) fill() {
-	defer j.work.Done()
-	select {
-	case <-j.quit:
-	case <-time.After(fillWait):
-	}
-	h, err := newHolder()
 	j.mu.Lock()
-	j.filling = false
-	keep := err == nil && !j.closing && j.spare == nil
-	if keep {
-		j.spare = h
+	if j.filling || j.closing || j.spare != nil {
+		j.mu.Unlock()
+		return
 	}
+	j.filling = true
+	j.work.Add(1)
 	j.mu.Unlock()
-	if !keep && err == nil {
-		h.release()
-	}
+	go func() {
+		defer j.work.Done()
+		h, err := newHolder()
+		j.mu.Lock()
+		j.filling = false
+		keep := err == nil && !j.closing
+		if keep {
+			j.spare = h
+		}
+		j.mu.Unlock()
+		if !keep && err == nil {
+			h.release()
+		}
+	}()
 }

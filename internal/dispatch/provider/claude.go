@@ -19,7 +19,7 @@ var claude = adapter{
 		"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "IS_SANDBOX",
 	},
 	login:   [][2]string{{".claude/.credentials.json", ".claude/.credentials.json"}},
-	hosts:   []string{"api.anthropic.com"},
+	hosts:   []string{"api.anthropic.com:443"},
 	models:  []string{"sonnet", "opus", "haiku"},
 	channel: "permission prompts over standard input and output",
 	prepare: prepareClaude,

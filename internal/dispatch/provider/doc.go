@@ -17,6 +17,6 @@
 // own. Its home is a folder of the gate's, so that neither the user's settings
 // nor a repository's decide what it asks about.
 //
-// The package starts nothing and opens no file but those that a CLI left for
-// its result. Start reading at [Prepare]; then claude.go.
+// The package starts nothing and touches no file but those that a CLI left in
+// its home. Start reading at [Prepare]; then claude.go.
 package provider

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/go-json-experiment/json"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
 )
 
@@ -18,7 +20,7 @@ var gemini = adapter{
 	},
 	env:     []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
 	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
-	hosts:   []string{"*.googleapis.com"},
+	hosts:   []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
 	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
 	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGemini,
@@ -31,13 +33,13 @@ func prepareGemini(b *builder) error {
 	}
 	b.setenv("GEMINI_CLI_HOME", b.Home)
 	b.setenv("GEMINI_CLI_TRUST_WORKSPACE", "true")
-	if b.Template[".gemini/settings.json"] == "" && b.Input.Env("GEMINI_API_KEY") != "" {
-		b.file(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
+	if err := geminiSettings(b); err != nil {
+		return err
 	}
 	if b.Gated {
 		geminiGated(b)
-	} else {
-		geminiClassic(b)
+	} else if err := geminiClassic(b); err != nil {
+		return err
 	}
 	if t.Model != "" {
 		b.args("-m", t.Model)
@@ -46,6 +48,34 @@ func prepareGemini(b *builder) error {
 		b.args("--allowed-mcp-server-names", name)
 	}
 	return nil
+}
+
+// geminiSettings adds to the operator's settings what a run stands on. Its own
+// way of throwing old sessions away takes those along that are gone on with,
+// because it goes by a part of their names.
+func geminiSettings(b *builder) error {
+	const name = ".gemini/settings.json"
+	settings := map[string]any{}
+	if text := b.Template[name]; text != "" {
+		if err := json.Unmarshal([]byte(text), &settings); err != nil {
+			return &RefusedError{Field: "cli", CLI: b.CLI, Why: "the operator's " + name + " cannot be read"}
+		}
+	}
+	below := func(at map[string]any, key string) map[string]any {
+		next, ok := at[key].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			at[key] = next
+		}
+		return next
+	}
+	below(below(settings, "general"), "sessionRetention")["enabled"] = false
+	if auth := below(below(settings, "security"), "auth"); auth["selectedType"] == nil && b.Input.Env("GEMINI_API_KEY") != "" {
+		auth["selectedType"] = "gemini-api-key"
+	}
+	text, err := json.Marshal(settings, json.Deterministic(true))
+	b.file(name, string(text))
+	return err
 }
 
 func geminiGated(b *builder) {
@@ -61,7 +91,8 @@ func geminiGated(b *builder) {
 	}
 	start := inrun.ACPStart{Host: "gemini", Prompt: t.Text(), Dir: b.Input.Dir}
 	if b.Known {
-		start.Session, start.Since = b.Session, b.Since
+		start.Session = b.Session
+		b.Before = func() error { return inrun.GeminiKeep(b.Home, start.Session) }
 	} else {
 		b.Session = ""
 	}
@@ -87,8 +118,11 @@ func geminiPolicy(allowed []string) string {
 	return s.String()
 }
 
-func geminiClassic(b *builder) {
+func geminiClassic(b *builder) error {
 	t := b.Task
+	if err := b.someTools(); err != nil {
+		return err
+	}
 	mode := t.ApprovalMode
 	if b.managed() {
 		mode = "yolo"
@@ -111,4 +145,5 @@ func geminiClassic(b *builder) {
 	}
 	b.Stdin = []byte(t.Text())
 	b.Parse = parseGemini
+	return nil
 }

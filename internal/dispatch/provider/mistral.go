@@ -20,7 +20,7 @@ var mistral = adapter{
 	},
 	env:     []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
 	login:   [][2]string{{".vibe/.env", ".vibe/.env"}},
-	hosts:   []string{"api.mistral.ai"},
+	hosts:   []string{"api.mistral.ai:443"},
 	models:  []string{"devstral-2", "mistral-medium"},
 	channel: "a strict hook",
 	prepare: prepareMistral,
@@ -29,6 +29,9 @@ var mistral = adapter{
 func prepareMistral(b *builder) error {
 	t := b.Task
 	if err := b.oneOf("permissionMode", t.PermissionMode, "default", "plan", "chat", "explore", "accept-edits", "auto-approve"); err != nil {
+		return err
+	}
+	if err := b.someTools(); err != nil {
 		return err
 	}
 	home := b.Home + "/.vibe"
@@ -42,6 +45,9 @@ func prepareMistral(b *builder) error {
 	}
 	b.Posture.Approval = mode
 	if b.Gated {
+		if b.Confined {
+			return &RefusedError{Field: "sandbox", CLI: b.CLI, Why: "its hook has to reach the gate, which nothing in a sandbox does"}
+		}
 		if b.Hook == "" {
 			return &RefusedError{Field: "cli", CLI: b.CLI, Why: "the gate's hook was not found, without which its tool calls cannot be decided"}
 		}
