@@ -53,6 +53,14 @@ func allNeeds() []need {
 			programs: []string{"podman"}, deb: "podman", users: []string{"sandbox"},
 		},
 		{
+			name: "Docker", why: "the sandbox back-end of that name",
+			programs: []string{"dockerd", "/usr/sbin/dockerd"}, deb: "docker.io", users: []string{"sandbox"},
+		},
+		{
+			name: "newuidmap", why: "Podman for an ordinary user",
+			programs: []string{"newuidmap"}, deb: "uidmap", users: []string{"sandbox"},
+		},
+		{
 			name: "runc", why: "containers where the other runtime refuses the layout of the control groups",
 			programs: []string{"runc", "/usr/sbin/runc"}, deb: "runc", users: []string{"sandbox"},
 		},
