@@ -444,5 +444,6 @@ func (j *Jobs) over(tx *store.Tx, b *Job, now time.Time) error {
 		phase = "completed"
 	}
 	b.Seq++
+	store.Notify(tx, freeTopic, "")
 	return errors.Join(j.update(tx, b), j.record(tx, b), note(tx, b.ID, now, Event{Phase: phase, Kind: "terminal", Text: string(b.State)}))
 }
