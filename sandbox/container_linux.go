@@ -23,12 +23,15 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 	if !ok {
 		return nil, errors.New(string(engine) + " is not installed in a system directory")
 	}
-	if engine == Docker && p.spec.Image == "" {
-		return nil, errors.New("docker needs an image")
-	}
 	global, err := engineOptions(engine, program, p.spec.Image)
 	if err != nil {
 		return nil, err
+	}
+	root := containerRoot{image: p.spec.Image}
+	if engine == Docker && root.image == "" {
+		if root, err = bareRoot(program, p.runtime); err != nil {
+			return nil, err
+		}
 	}
 	id, err := chooseIdentity(p)
 	if err != nil {
@@ -43,9 +46,10 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 		holds: WriteRoots | ReadRoots | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
 			Syscalls | Environment | Descriptors | TreeDead | TerminalSafe,
 		args: func(dir string) []string {
-			return append(global, containerArgs(engine, p, uid, gid, dir, ownHardLimits())...)
+			return append(global, containerArgs(engine, p, root, uid, gid, dir, ownHardLimits())...)
 		},
 		config: func(*launch.Config, string) {},
+		end:    func(dir string) { removeContainer(engine, program, dir) },
 	}
 	if abi := landlockABI(); abi >= 5 {
 		q.want |= launch.FactLandlockFS
@@ -53,13 +57,26 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 			cfg.HandledFS, cfg.Scoped = landlockMasks(abi)
 			cfg.Rules = containerRules(p, cfg.HandledFS, dir)
 		}
-	} else if p.spec.Image == "" {
+	} else if root.image == "" {
 		q.holds &^= ReadRoots // the host's root is all there
 	}
-	if p.spec.Image != "" {
+	if root.image != "" {
 		q.holds |= ReadAbsent
 	}
 	return q.start(p, st)
+}
+
+// removeContainer ends a run's container and all its processes. They are not
+// below the engine's command, and signals that it passes on reach a first process
+// that the kernel lets ignore them.
+func removeContainer(engine Backend, program, dir string) {
+	args := []string{"rm", "--force", "--volumes"}
+	if engine == Podman {
+		args = append(args, "--time=0") // it would ask first, and wait
+	}
+	cmd := exec.Command(program, append(args, containerName(dir))...)
+	cmd.Dir, cmd.Env = "/", userEnv()
+	_ = cmd.Run() // one that has ended is gone already
 }
 
 // containerRules repeat what the mounts say, and on the host's own root say what
@@ -128,7 +145,7 @@ func tryRuntimes(program string) ([]string, error) {
 		args := append(append([]string{}, global...), "run", "--rm", "--network=none", "--read-only", "--read-only-tmpfs=false",
 			ulimit("nofile", 0, hard.files), ulimit("nproc", 0, hard.processes), "--rootfs", "/:O", "/bin/true")
 		cmd := exec.CommandContext(context.Background(), program, args...)
-		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/bin:/bin", "HOME=" + homeOfUser()}
+		cmd.Dir, cmd.Env = "/", userEnv()
 		out, err := cmd.CombinedOutput()
 		if err == nil {
 			return global, nil

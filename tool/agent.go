@@ -32,7 +32,8 @@ type AgentSpec struct {
 	Approvals []string
 	// Redact names arguments whose values events do not carry.
 	Redact []string
-	// Budget holds limits by name; maxToolCalls is enforced per invocation.
+	// Budget holds limits by name, held per invocation; see
+	// [declare.MaxToolCalls] and those beside it.
 	Budget   map[string]int64
 	Provider *Provider
 	// Interceptors look at every call, in order, before it runs.
@@ -92,7 +93,7 @@ func NewAgent(spec AgentSpec) (*Agent, error) {
 		a.set.Tools = append(a.set.Tools, t.decl)
 		a.set.Agents[0].Tools = append(a.set.Agents[0].Tools, t.decl.Name)
 	}
-	errs = append(errs, a.set.Check())
+	errs = append(errs, a.set.Check(), a.set.CheckBudgets())
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}

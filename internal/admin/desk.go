@@ -10,6 +10,8 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
@@ -52,6 +54,10 @@ type Options struct {
 	Elements *activation.Keeper
 	// Restore holds what calls were about to change.
 	Restore *restore.Store
+	// Jobs are the runs of agent CLIs, and Trace tells what is on record under
+	// the correlation id of one.
+	Jobs  *job.Jobs
+	Trace func(ctx context.Context, who call.Principal, correlation string) (*dispatch.Trace, error)
 	// Gate prepares edited calls.
 	Gate *gate.Gate
 	// File puts a prepared question before people, inside a transaction.

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -67,6 +68,7 @@ var shown = []struct {
 	{approval.ErrForged, http.StatusConflict, ""},
 	{approval.ErrSpent, http.StatusConflict, ""},
 	{approval.ErrCode, http.StatusForbidden, "the challenge's code is wrong: it is shown with the challenge, and is another one after five minutes"},
+	{job.ErrNotFound, http.StatusNotFound, "there is no such run (any more)"},
 	{autonomy.ErrNotFound, http.StatusNotFound, "there is no such execution or pause"},
 	{autonomy.ErrOver, http.StatusConflict, ""},
 	{autonomy.ErrForged, http.StatusConflict, ""},

@@ -6,8 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 )
 
@@ -65,16 +67,33 @@ func (s *Server) tool(ctx context.Context, c *caller, req *http.Request, in *Too
 // operatorTools are the tools that a person uses over every agent's jobs.
 var operatorTools = []string{"llm_job_list", "llm_job_status", "llm_job_watch", "llm_job_result", "llm_job_cancel", "llm_request_result", "approval_list", "dispatch_trace"}
 
-func (s *Server) operatorTool(ctx context.Context, _ *caller, req *http.Request, in *ToolRequest) (*ToolResponse, error) {
+func (s *Server) operatorTool(ctx context.Context, c *caller, req *http.Request, in *ToolRequest) (*ToolResponse, error) {
 	name := req.PathValue("name")
 	if s.opts.Tools == nil || !slices.Contains(operatorTools, name) {
 		return nil, &Error{Status: http.StatusNotFound, Text: "there is no such tool for operators", Hint: "use one of " + strings.Join(operatorTools, ", ")}
+	}
+	if name == "llm_job_cancel" { // an act of a person, so it is on record who did it
+		if err := s.cancelRun(ctx, c.actor(), in.Args); err != nil {
+			return nil, err
+		}
 	}
 	answer, err := s.opts.Tools(ctx, &ToolCaller{Principal: everyone, Surface: "api"}, name, in.Args)
 	if err != nil {
 		return nil, &Error{Status: http.StatusUnprocessableEntity, Text: err.Error(), cause: err}
 	}
 	return &ToolResponse{Answer: answer}, nil
+}
+
+// cancelRun ends a run for a person. That the arguments are as they should be
+// is for the tool to say.
+func (s *Server) cancelRun(ctx context.Context, a admin.Actor, args jsontext.Value) error {
+	var in struct {
+		JobID string `json:"jobId"`
+	}
+	if json.Unmarshal(args, &in) != nil || in.JobID == "" {
+		return nil
+	}
+	return s.opts.Desk.CancelRun(ctx, a, in.JobID)
 }
 
 // everyone is whom an operator stands for; no agent can have the name.

@@ -30,7 +30,13 @@ type chain struct {
 	node int64
 	seq  int64
 	hash tlog.Hash
+	// fresh are the newest records up to the end, without their bodies, for the sequencer of a node that is alone: it
+	// does not have to read back what was written a moment ago. There may be none; what is there has no hole.
+	fresh []*Record
 }
+
+// maxFresh bounds what is kept for a sequencer that does not come; it reads them all the same.
+const maxFresh = 2 * stepSize
 
 // chainKey is where the chain's end is remembered between transactions: only this node writes it.
 type chainKey struct{}
@@ -77,8 +83,22 @@ func (c chain) append(tx *store.Tx, r *Record) (chain, error) {
 	r.BodyHash = bodyHash(r.salt, r.Body)
 	r.Hash = r.leaf(c.hash)
 	err := tx.Put(recordTable, r.pos, r.Time.UnixMicro(), r.Kind, r.CallID, r.Principal, r.Session, r.Surface,
-		r.Operation, r.Level, r.Outcome, r.Correlation, r.salt, r.Body, r.BodyHash[:], r.Hash[:])
-	return chain{c.node, r.Seq, r.Hash}, err
+		r.Operation, r.Level, r.Outcome, r.Correlation, r.salt, pack(r.Body), r.BodyHash[:], r.Hash[:])
+	return chain{c.node, r.Seq, r.Hash, c.keep(tx, r)}, err
+}
+
+// keep adds a record to the fresh ones. A write that is not committed is followed by one from the same end, which takes
+// its place: nobody has seen it.
+func (c chain) keep(tx *store.Tx, r *Record) []*Record {
+	if !tx.Alone() {
+		return nil
+	}
+	if len(c.fresh) >= maxFresh {
+		c.fresh = nil
+	}
+	bare := *r
+	bare.Body, bare.salt = nil, nil
+	return append(c.fresh, &bare)
 }
 
 // openChain finds the end of this node's chain: in memory, or in the database after a start or a failure.

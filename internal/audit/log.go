@@ -146,7 +146,7 @@ func (sc *scanner) scan(rows *store.Rows) (*Record, error) {
 		r.Hash, err = toHash(sc.hash)
 	}
 	if sc.detail == whole && err == nil {
-		r.Dropped = r.salt == nil
+		r.Dropped, r.Body = r.salt == nil, Unpack(r.Body)
 		r.BodyHash, err = toHash(sc.bodyHash)
 	}
 	return r, err

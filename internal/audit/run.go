@@ -40,6 +40,8 @@ type Sequencer struct {
 	mu     sync.Mutex
 	tail   *tail // as this node last saw it; nil before the first step
 	signed int64 // the size of the newest checkpoint this node knows
+	// upTo is how many of each node's records are in the tree, where only this one writes any; nil if that is not known.
+	upTo map[int64]int64
 
 	log    *Log
 	opts   SequencerOptions

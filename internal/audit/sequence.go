@@ -185,29 +185,32 @@ func (s *step) storeRuns(tx *store.Tx) error {
 }
 
 // unsequenced reads up to limit records that are not in the tree yet, merged by time; those of one node stay in the
-// order of their chain. A hole in a chain is damage: nothing after it may be sequenced.
-func unsequenced(tx *store.Tx, limit int) ([]*Record, error) {
+// order of their chain. A hole in a chain is damage: nothing after it may be sequenced. upTo is how many of each node's
+// records are in the tree.
+func unsequenced(tx *store.Tx, limit int) (all []*Record, upTo map[int64]int64, err error) {
 	nodes, err := readNodes(tx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var queues [][]*Record
+	upTo = make(map[int64]int64, len(nodes))
 	for _, n := range nodes {
+		upTo[n.no] = n.sequenced
 		records, err := readRecords(tx, n.name, hashed, `pos > $1 AND pos < $2 ORDER BY pos LIMIT CAST($3 AS BIGINT)`,
 			position(n.no, n.sequenced), position(n.no+1, 0), limit)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for i, r := range records {
 			if r.Seq != n.sequenced+int64(i)+1 {
-				return nil, fmt.Errorf("%w: record %d of node %s is missing", ErrTampered, n.sequenced+int64(i)+1, n.name)
+				return nil, nil, fmt.Errorf("%w: record %d of node %s is missing", ErrTampered, n.sequenced+int64(i)+1, n.name)
 			}
 		}
 		if len(records) > 0 {
 			queues = append(queues, records)
 		}
 	}
-	return mergeByTime(queues, limit), nil
+	return mergeByTime(queues, limit), upTo, nil
 }
 
 func mergeByTime(queues [][]*Record, limit int) []*Record {
@@ -245,9 +248,56 @@ func (q *Sequencer) Step(ctx context.Context) (int, error) {
 
 // step reads and computes outside the writer, which only has to store the result.
 func (q *Sequencer) step(ctx context.Context) (int, error) {
-	var records []*Record
-	current := q.tail
-	err := q.log.store.Read(ctx, func(tx *store.Tx) error {
+	records, known, err := q.fresh(ctx)
+	if err == nil && !known {
+		records, err = q.stored(ctx)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("sequence the log: %w", err)
+	}
+	if len(records) == 0 {
+		return 0, nil
+	}
+	s, upTo := q.tail.extend(records), q.upTo
+	q.upTo = nil // unless it is stored
+	if err := q.log.store.Write(ctx, s.store); err != nil {
+		return 0, fmt.Errorf("sequence the log: %w", err)
+	}
+	q.tail = s.to
+	if upTo != nil {
+		maps.Copy(upTo, s.nodes)
+		q.upTo = upTo
+	}
+	return len(records), nil
+}
+
+// fresh returns the records that are not in the tree yet from memory, where this node is alone and has all of them. They
+// are durable: what was remembered is what was committed.
+func (q *Sequencer) fresh(ctx context.Context) (records []*Record, known bool, err error) {
+	if q.upTo == nil {
+		return nil, false, nil
+	}
+	err = q.log.store.WriteLight(ctx, func(tx *store.Tx) error {
+		records, known = nil, false // it may run more than once
+		c, ok := tx.Recall(chainKey{}).(chain)
+		if !ok {
+			return nil
+		}
+		done := q.upTo[c.node]
+		for len(c.fresh) > 0 && c.fresh[0].Seq <= done {
+			c.fresh = c.fresh[1:]
+		}
+		tx.Remember(chainKey{}, c)
+		records, known = c.fresh[:min(len(c.fresh), stepSize)], c.seq-int64(len(c.fresh)) == done
+		return nil
+	})
+	return records, known, err
+}
+
+// stored reads the records that are not in the tree yet from the database, and the tree if it is not as it was.
+func (q *Sequencer) stored(ctx context.Context) (records []*Record, err error) {
+	current, upTo := q.tail, map[int64]int64(nil)
+	err = q.log.store.Read(ctx, func(tx *store.Tx) error {
 		h, err := readHead(tx)
 		if err != nil {
 			return err
@@ -257,22 +307,16 @@ func (q *Sequencer) step(ctx context.Context) (int, error) {
 				return err
 			}
 		}
-		records, err = unsequenced(tx, stepSize)
+		records, upTo, err = unsequenced(tx, stepSize)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("sequence the log: %w", err)
+		return nil, err
 	}
-	q.tail = current
-	if len(records) == 0 {
-		return 0, nil
+	if q.tail = current; q.log.store.Alone() && len(records) < stepSize {
+		q.upTo = upTo
 	}
-	s := current.extend(records)
-	if err := q.log.store.Write(ctx, s.store); err != nil {
-		return 0, fmt.Errorf("sequence the log: %w", err)
-	}
-	q.tail = s.to
-	return len(records), nil
+	return records, nil
 }
 
 // follow catches up with a tree that another node has extended. It must contain the tree this node has seen, or

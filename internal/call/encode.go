@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AppendJSON appends the decision as JSON. Every call that is let through is
@@ -37,6 +38,76 @@ func (d *Decision) AppendJSON(dst []byte) ([]byte, error) {
 
 func appendDigest(dst []byte, name string, d Digest) []byte {
 	return append(hex.AppendEncode(append(dst, name...), d[:]), '"')
+}
+
+// AppendJSON appends the call as JSON. Its arguments are in their canonical form.
+func (c *Call) AppendJSON(dst []byte) ([]byte, error) {
+	if c.Endpoint != 0 || c.ElementType != "" || c.Note != "" || c.Parent != "" || c.HostID != "" || c.Correlation != "" || c.Tool != nil {
+		text, err := json.Marshal(c) // not the common case
+		return append(dst, text...), err
+	}
+	w := Writer{Text: append(dst, '{')}
+	if c.ID != "" {
+		w.String(`"id":`, c.ID)
+		w.Raw(`,`)
+	}
+	w.String(`"kind":`, c.Kind.String())
+	w.String(`,"surface":`, c.Surface)
+	w.String(`,"principal":{"agent":`, c.Principal.Agent)
+	w.String(`,"session":`, c.Principal.Session)
+	if c.Principal.Path != "" {
+		w.String(`,"path":`, c.Principal.Path)
+	}
+	w.String(`},"operation":`, c.Operation)
+	if c.Args != nil {
+		w.Raw(`,"args":`)
+		w.Text = append(w.Text, c.Args...)
+	}
+	if c.Dir != "" {
+		w.String(`,"dir":`, c.Dir)
+	}
+	if c.Forward != nil {
+		w.Raw(`,"forward":[`)
+		for i, f := range c.Forward {
+			if i > 0 {
+				w.Raw(`,`)
+			}
+			w.String(`{"name":`, f.Name)
+			w.String(`,"value":`, f.Value)
+			w.Raw(`}`)
+		}
+		w.Raw(`]`)
+	}
+	w.True(`,"held":true`, c.Held)
+	w.True(`,"sessionless":true`, c.Sessionless)
+	w.True(`,"rewrites":true`, c.Rewrites)
+	w.Raw(`}`)
+	return w.Text, w.Err
+}
+
+// Writer writes JSON for those who know what comes next.
+type Writer struct {
+	Text []byte
+	// Err is of the first string that is no text.
+	Err error
+}
+
+// Raw writes text as it is.
+func (w *Writer) Raw(text string) { w.Text = append(w.Text, text...) }
+
+// True writes text if something is so.
+func (w *Writer) True(text string, is bool) {
+	if is {
+		w.Text = append(w.Text, text...)
+	}
+}
+
+// String writes text as it is, and then a string.
+func (w *Writer) String(text, s string) {
+	out, err := jsontext.AppendQuote(append(w.Text, text...), s)
+	if w.Text = out; w.Err == nil {
+		w.Err = err
+	}
 }
 
 // AppendVotes appends every vote of every stage as one JSON list.

@@ -15,6 +15,11 @@ const (
 
 const mcpPrefix = "mcp__"
 
+// MCPServerName is what an MCP server can be called here. It leaves out the
+// underscore and the plus sign, which separate a server's name from its tools'
+// names and its resources' addresses.
+const MCPServerName = `^[a-z][a-z0-9-]{0,31}$`
+
 // MCPTool is the operation of a call to a tool of an MCP server.
 func MCPTool(server, tool string) string { return mcpPrefix + server + "__" + tool }
 

@@ -62,6 +62,7 @@ func (d *desk) fill() {
 	old.State, old.AnsweredBy, old.Answered, old.Channel = "approved", "ann", time.Now(), "console"
 	d.requests = []*admin.Request{push, write, evil, pin, old}
 
+	d.runs = someRuns()
 	d.sessions = []admin.Session{
 		{ID: "s-4f1c", Agent: "claude", Surface: "hook:claude", Workspace: "/home/ann/shop", Process: "claude (pid 4121) ‹ zsh (3987)", Opened: time.Now().Add(-time.Hour), LastSeen: time.Now()},
 		{ID: "s-90aa", Agent: "codex", Surface: "mcp:files", Workspace: "/home/ann/shop", Opened: time.Now().Add(-time.Minute), LastSeen: time.Now()},

@@ -7,6 +7,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/activation"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/restore"
 )
@@ -37,6 +38,12 @@ type Desk interface {
 	Records(ctx context.Context, f admin.RecordFilter, cursor string, limit int) (list []admin.Record, next string, err error)
 	Record(ctx context.Context, id string) (*admin.Record, error)
 	CallRecords(ctx context.Context, callID string) ([]admin.Record, error)
+
+	// Runs lists the runs of agent CLIs, newest first, from the one after
+	// before on; CancelRun ends one and returns when its processes are dead.
+	Runs(ctx context.Context, before string, limit int) ([]job.Job, error)
+	Run(ctx context.Context, id string) (*admin.Run, error)
+	CancelRun(ctx context.Context, a admin.Actor, id string) error
 
 	Sessions(ctx context.Context) ([]admin.Session, error)
 	EndSession(ctx context.Context, a admin.Actor, id string) error

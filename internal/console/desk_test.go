@@ -37,6 +37,7 @@ type desk struct {
 	records    []admin.Record
 	sessions   []admin.Session
 	grants     []grant.Grant
+	runs       []admin.Run
 	kill       admin.Kill
 	policy     admin.Policy
 	people     []admin.Approver

@@ -12,11 +12,11 @@ import (
 // shape stand for: allow, ask, deny, or "" for none of them.
 func tone(s string) string {
 	switch s {
-	case "AUTO_APPROVE", "allowed", "succeeded", "approved":
+	case "AUTO_APPROVE", "allowed", "succeeded", "approved", "completed":
 		return "allow"
-	case "CONFIRM_SESSION", "CONFIRM_SINGLE_USE", "pending", "unknown", "edited":
+	case "CONFIRM_SESSION", "CONFIRM_SINGLE_USE", "pending", "unknown", "edited", "asked", "queued", "running":
 		return "ask"
-	case "DENY", "denied", "refused", "failed", "responded":
+	case "DENY", "denied", "refused", "failed", "responded", "expired":
 		return "deny"
 	}
 	return ""

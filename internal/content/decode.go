@@ -30,7 +30,8 @@ var base64Byte = func() (t [256]bool) {
 }()
 
 // blocks finds runs of base64 and hexadecimal digits. A run of at least minRun bytes covers one of
-// every minRun-th positions, so most of the text is never looked at.
+// every minRun-th positions, so most of the text is never looked at. What is emitted is valid until
+// the next one is.
 func (d *decoder) blocks(text string, emit func(code string, start, end int, decoded string)) {
 	last := 0
 	for i := minRun - 1; i < len(text); {
@@ -68,19 +69,33 @@ func runEnd(text string, start, end int) int {
 	}
 }
 
+// block decodes a run. If it is no text as a whole its lines are decoded one by one too: a line that
+// only looks like more of the encoding must not hide the next one.
 func (d *decoder) block(text string, start, end int, emit func(code string, start, end int, decoded string)) {
+	if d.run(text, start, end, emit) {
+		return
+	}
+	from := start
+	for line := range strings.Lines(text[start:end]) {
+		if n := len(strings.TrimRight(line, "\r\n")); n >= minRun && n < end-start {
+			d.run(text, from, from+n, emit)
+		}
+		from += len(line)
+	}
+}
+
+// run decodes text[start:end] and reports whether all of it is text.
+func (d *decoder) run(text string, start, end int, emit func(code string, start, end int, decoded string)) bool {
 	run := text[start:end]
 	if len(run)%2 == 0 && isHex(run) {
 		d.buf = append(d.buf[:0], make([]byte, len(run)/2)...)
-		if n, err := hex.Decode(d.buf, []byte(run)); err == nil && readable(d.buf[:n]) {
-			emit("hex", start, end, string(d.buf[:n]))
-		}
-		return
+		n, err := hex.Decode(d.buf, []byte(run))
+		return err == nil && show("hex", d.buf[:n], start, end, emit)
 	}
 	enc := base64.RawStdEncoding
 	if strings.ContainsAny(run, "-_") {
 		if strings.ContainsAny(run, "+/") {
-			return // of two alphabets: a path, not an encoding
+			return false // of two alphabets: a path, not an encoding
 		}
 		enc = base64.RawURLEncoding
 	}
@@ -90,13 +105,20 @@ func (d *decoder) block(text string, start, end int, emit func(code string, star
 	}
 	out, err := enc.AppendDecode(d.buf[:0], []byte(run))
 	d.buf = out
-	if err != nil {
-		return
-	}
-	out = dropZeros(out)
+	return err == nil && show("base64", out, start, end, emit)
+}
+
+// show emits decoded bytes if they hold text, UTF-16 as its ASCII half too, and reports whether they
+// are nothing but text.
+func show(code string, out []byte, start, end int, emit func(code string, start, end int, decoded string)) bool {
+	whole := utf8.Valid(out)
 	if readable(out) {
-		emit("base64", start, end, string(out))
+		emit(code, start, end, borrow(out))
 	}
+	if half := dropZeros(out); len(half) < len(out) && readable(half) {
+		emit(code, start, end, borrow(half))
+	}
+	return whole
 }
 
 func isHex(s string) bool {
@@ -235,7 +257,7 @@ func (d *decoder) undo(f *leadFinder, from, first int) (escaped, int) {
 	end := max(at, min(len(text), last+escapeAfter))
 	d.plain(at)
 	d.out = append(d.out, text[at:end]...)
-	return escaped{string(d.out), codeList(seen), d.steps}, end
+	return escaped{borrow(d.out), codeList(seen), d.steps}, end
 }
 
 // percents undoes the %XX escapes in a row at text[at:] and returns how long they are.

@@ -131,15 +131,15 @@ func (p *phrasebook) phrase(sev Severity, expr string) confirm {
 	b.WriteString(`)`)
 	re := regexp.MustCompile(b.String())
 	longest, groups := min(maxWords, p.longest(b.String())), needed(b.String())
-	return word(func(text string, s, _ int) (int, int, Severity) {
-		var ws phraseText
-		ws.read(p, text, s, longest)
+	return word(func(t *target, s, _ int) (int, int, Severity) {
+		ws := &t.words
+		n := ws.read(p, t.text, s, longest)
 		for i := range groups {
 			if !ws.seen.meets(&groups[i]) {
 				return 0, 0, 0 // a word is not there that every match has
 			}
 		}
-		loc := re.FindIndex(ws.codes[:ws.n*wordSize])
+		loc := re.FindIndex(ws.codes[:n*wordSize])
 		if loc == nil || loc[1] == 0 {
 			return 0, 0, 0
 		}
@@ -258,18 +258,26 @@ func must(re *syntax.Regexp) (groups [][]rune) {
 	return groups
 }
 
-// phraseText is the words behind a keyword, each as one character.
+// phraseText is the words behind a keyword, each as one character, as far as they have been read.
 type phraseText struct {
 	codes [maxWords * wordSize]byte
 	ends  [maxWords]int32
 	n     int
 	seen  wordSet
+	book  *phrasebook // whose words they are; nil: none
+	start int         // of the keyword
+	at    int         // where reading goes on
 }
 
-// read takes up to most words from text[s:], within phraseWindow bytes.
-func (p *phraseText) read(book *phrasebook, text string, s, most int) {
-	end := min(len(text), s+phraseWindow)
-	for i := s; i < end && p.n < most; {
+// read takes up to most words from text[s:], within phraseWindow bytes, and returns how many there
+// are. What was read of the place before is not read again; seen may then hold words behind most,
+// which costs a needless match at worst.
+func (p *phraseText) read(book *phrasebook, text string, s, most int) int {
+	if p.book != book || p.start != s {
+		p.book, p.start, p.at, p.n, p.seen = book, s, s, 0, wordSet{}
+	}
+	i, end := p.at, min(len(text), s+phraseWindow)
+	for i < end && p.n < most {
 		c := wordByte[text[i]]
 		if c == 0 {
 			i++
@@ -297,12 +305,15 @@ func (p *phraseText) read(book *phrasebook, text string, s, most int) {
 		p.ends[p.n] = int32(i)
 		p.n++
 	}
+	p.at = i
+	return min(p.n, most)
 }
 
 // colon demands a colon behind what c found.
 func colon(c confirm) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
-		from, to, sev := c(text, s, e)
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
+		from, to, sev := c(t, s, e)
 		rest := strings.TrimLeft(text[to:min(len(text), to+4)], " ")
 		if sev == 0 || !strings.HasPrefix(rest, ":") {
 			return 0, 0, 0

@@ -24,11 +24,12 @@ func redactRules() []rule {
 
 // notInMarker leaves what earlier redaction left alone.
 func notInMarker(c confirm) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
 		if markerAround(text, s, e) {
 			return 0, 0, 0
 		}
-		from, to, sev := c(text, s, e)
+		from, to, sev := c(t, s, e)
 		if sev == 0 || from >= to || isMarker(text[from:to]) || reference(text[from:to]) {
 			return 0, 0, 0
 		}
@@ -100,7 +101,8 @@ func skipBlanks(text string, i, most int) int {
 }
 
 // assignedValue reads name = value, "name": value, name => value.
-func assignedValue(text string, _, e int) (int, int, Severity) {
+func assignedValue(t *target, _, e int) (int, int, Severity) {
+	text := t.text
 	i, plural := nameTail(text, e)
 	if i < 0 {
 		return 0, 0, 0
@@ -183,7 +185,8 @@ func allNumber(v string) bool {
 }
 
 // flagValue reads --password value and --password=value.
-func flagValue(text string, _, e int) (int, int, Severity) {
+func flagValue(t *target, _, e int) (int, int, Severity) {
+	text := t.text
 	i := e
 	for i < len(text) && i-e < 24 && (alnum(text[i]) || text[i] == '-' || text[i] == '_') {
 		i++
@@ -203,7 +206,8 @@ func flagValue(text string, _, e int) (int, int, Severity) {
 }
 
 // headerValue takes the rest of the line, without the name of an authentication scheme.
-func headerValue(text string, _, e int) (int, int, Severity) {
+func headerValue(t *target, _, e int) (int, int, Severity) {
+	text := t.text
 	i := skipBlanks(text, e, 8)
 	if i < len(text) && isQuote(text[i]) {
 		from, to := valueAt(text, i, "")
@@ -226,7 +230,8 @@ func skipScheme(text string, from, to int) int {
 	return from
 }
 
-func bearerValue(text string, s, e int) (int, int, Severity) {
+func bearerValue(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	if s > 0 && alnum(text[s-1]) {
 		return 0, 0, 0
 	}
@@ -242,7 +247,8 @@ func bearerValue(text string, s, e int) (int, int, Severity) {
 }
 
 // urlValue takes the password of a URL, or a user name long enough to be a token.
-func urlValue(text string, s, _ int) (int, int, Severity) {
+func urlValue(t *target, s, _ int) (int, int, Severity) {
+	text := t.text
 	if password, _, _ := splitAuthority(text, s); password != "" {
 		from := s + 3 + strings.IndexByte(text[s+3:], ':') + 1
 		return from, from + len(password), High
@@ -256,7 +262,8 @@ func urlValue(text string, s, _ int) (int, int, Severity) {
 }
 
 // userValue reads curl -u name:password.
-func userValue(text string, _, e int) (int, int, Severity) {
+func userValue(t *target, _, e int) (int, int, Severity) {
+	text := t.text
 	from, to := valueAt(text, skipBlanks(text, e, 2), "")
 	if loc := markerShape.FindStringIndex(text[from:to]); loc != nil && loc[0] == 0 {
 		from += loc[1] // the colons of a marker separate nothing
@@ -269,7 +276,8 @@ func userValue(text string, _, e int) (int, int, Severity) {
 }
 
 // shortFlagValue reads sshpass -p VALUE, mysql -pVALUE, redis-cli -a VALUE.
-func shortFlagValue(text string, s, e int) (int, int, Severity) {
+func shortFlagValue(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	if strings.HasSuffix(text[s:e], "-p") {
 		from, to := valueAt(text, skipBlanks(text, e, 2), "")
 		return from, to, High

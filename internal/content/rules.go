@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // A rule says what to look for: keywords that lead to it, words of which one must follow nearby (if
@@ -20,9 +21,16 @@ type rule struct {
 	light bool // match is written by hand and costs next to nothing
 }
 
-// A confirm looks at the keyword text[s:e] and its surroundings, never further than a bounded
+// A confirm looks at the keyword t.text[s:e] and its surroundings, never further than a bounded
 // number of bytes, and returns the span and severity of a finding; severity 0 means none.
-type confirm func(text string, s, e int) (start, end int, sev Severity)
+type confirm func(t *target, s, e int) (start, end int, sev Severity)
+
+// A target is a text whose keywords are looked at. Several phrases begin with the same keyword; the
+// words behind it are read once for all of them.
+type target struct {
+	text  string
+	words phraseText
+}
 
 // with returns the rule bound to places that one of the words follows within phraseWindow. The
 // automaton sees the words anyway, so this spares most of the tests.
@@ -67,10 +75,10 @@ func newEngine(sets ...[]rule) *engine {
 	bits := uint8(0)
 	for i, r := range e.rules {
 		for _, k := range r.keys {
-			words = append(words, keyword{k, i})
+			words = r.spell(words, k, i)
 		}
 		for _, w := range r.need {
-			words = append(words, keyword{w, i | isWord})
+			words = r.spell(words, w, i|isWord)
 		}
 		e.bit = append(e.bit, noBit)
 		if len(r.need) > 0 {
@@ -101,12 +109,42 @@ func newEngine(sets ...[]rule) *engine {
 	return e
 }
 
+// spell adds a keyword in all its spellings. Phrases do not care how their words are set apart.
+func (r *rule) spell(words []keyword, key string, number int) []keyword {
+	words = append(words, keyword{key, number})
+	if r.cat == Injection {
+		for _, wrapped := range wraps(key) {
+			words = append(words, keyword{wrapped, number})
+		}
+	}
+	return words
+}
+
+// wraps returns a keyword of several words as it stands in text that was wrapped or set wide: with a
+// line end or two spaces between its words.
+func wraps(key string) (out []string) {
+	first, rest, ok := strings.Cut(key[1:], " ")
+	if !ok || rest == "" {
+		return nil
+	}
+	rests := append(wraps(rest), rest)
+	for _, gap := range []string{" ", "\n", "  "} {
+		for _, r := range rests {
+			if gap != " " || r != rest {
+				out = append(out, key[:1]+first+gap+r)
+			}
+		}
+	}
+	return out
+}
+
 // scratch is memory that one scan after the other uses.
 type scratch struct {
-	lanes laneBufs
-	done  []int
-	tries []int
-	met   []uint64
+	lanes  laneBufs
+	done   []int
+	tries  []int
+	met    []uint64
+	target target
 }
 
 // scan reports every confirmed rule. A place inside a span that the same rule reported already is
@@ -119,6 +157,9 @@ func (e *engine) scan(text string, mem *scratch, report func(r *rule, start, end
 	mem.done = append(mem.done[:0], make([]int, len(e.rules))...)
 	mem.tries = append(mem.tries[:0], make([]int, len(e.rules))...)
 	done, met, most := mem.done, e.needsMet(places, mem), maxTries(len(text))
+	t := &mem.target
+	t.text, t.words.book = text, nil
+	defer func() { t.text = "" }() // the memory outlives the scan; the text shall not
 	for i, at := range places {
 		for _, h := range e.words.outs[at.out] {
 			start, end := int(at.end)-int(h.size), int(at.end)
@@ -126,7 +167,7 @@ func (e *engine) scan(text string, mem *scratch, report func(r *rule, start, end
 				continue
 			}
 			r := &e.rules[h.rule]
-			if from, to, sev := r.match(text, start, end); sev != 0 {
+			if from, to, sev := r.match(t, start, end); sev != 0 {
 				done[h.rule] = to
 				report(r, from, to, sev)
 			} else if mem.tries[h.rule]++; mem.tries[h.rule] > most && !r.light {
@@ -162,7 +203,8 @@ func (e *engine) needsMet(places []found, mem *scratch) []uint64 {
 // fromKey compiles an expression that must match from the keyword on, within size bytes.
 func fromKey(sev Severity, size int, expr string) confirm {
 	re := regexp.MustCompile(`\A(?:` + expr + `)`)
-	return func(text string, s, _ int) (int, int, Severity) {
+	return func(t *target, s, _ int) (int, int, Severity) {
+		text := t.text
 		loc := re.FindStringIndex(text[s:min(len(text), s+size)])
 		if loc == nil {
 			return 0, 0, 0
@@ -175,7 +217,8 @@ func fromKey(sev Severity, size int, expr string) confirm {
 // keyword and after bytes behind it, and must include the keyword.
 func around(sev Severity, before, after int, expr string) confirm {
 	re := regexp.MustCompile(expr)
-	return func(text string, s, e int) (int, int, Severity) {
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
 		from := max(0, s-before)
 		loc := re.FindStringIndex(text[from:min(len(text), e+after)])
 		if loc == nil || from+loc[0] > s || from+loc[1] < e {
@@ -187,11 +230,12 @@ func around(sev Severity, before, after int, expr string) confirm {
 
 // word demands that the keyword starts a word.
 func word(c confirm) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
 		if s > 0 && alnum(text[s-1]) && alnum(text[s]) {
 			return 0, 0, 0
 		}
-		return c(text, s, e)
+		return c(t, s, e)
 	}
 }
 
@@ -201,7 +245,8 @@ func alnum(c byte) bool {
 
 // bare reports the keyword itself, if it is a word of its own.
 func bare(sev Severity) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
 		if s > 0 && alnum(text[s-1]) || e < len(text) && alnum(text[e]) {
 			return 0, 0, 0
 		}
@@ -211,5 +256,5 @@ func bare(sev Severity) confirm {
 
 // anywhere reports the keyword itself wherever it stands.
 func anywhere(sev Severity) confirm {
-	return func(_ string, s, e int) (int, int, Severity) { return s, e, sev }
+	return func(_ *target, s, e int) (int, int, Severity) { return s, e, sev }
 }

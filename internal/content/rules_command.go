@@ -74,16 +74,18 @@ func reverseShells(p *phrasebook) []rule {
 
 // withByte tries c only if the byte follows within size: cheaper than finding out by expression.
 func withByte(b byte, size int, c confirm) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
 		if strings.IndexByte(text[e:min(len(text), e+size)], b) < 0 {
 			return 0, 0, 0
 		}
-		return c(text, s, e)
+		return c(t, s, e)
 	}
 }
 
 // webShell finds system($_GET[…]) and its like.
-func webShell(text string, s, e int) (int, int, Severity) {
+func webShell(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	from := max(0, s-60)
 	before := strings.ToLower(text[from:s])
 	for {
@@ -111,7 +113,8 @@ var (
 )
 
 // shellOfDownload finds sh -c "$(curl …)" and bash <(curl …).
-func shellOfDownload(text string, s, e int) (int, int, Severity) {
+func shellOfDownload(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	loc := downloadOpen.FindStringIndex(text[s:min(len(text), s+24)])
 	if loc == nil {
 		return 0, 0, 0
@@ -125,7 +128,8 @@ func shellOfDownload(text string, s, e int) (int, int, Severity) {
 }
 
 // socketShell finds a shell whose input and output are a socket, in any language that says dup2.
-func socketShell(text string, s, e int) (int, int, Severity) {
+func socketShell(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	from, to := max(0, s-300), min(len(text), e+300)
 	w := strings.ToLower(text[from:to])
 	if strings.Contains(w, "socket") && strings.Contains(w, "connect") && (strings.Contains(w, "/bin/sh") || strings.Contains(w, "/bin/bash") || strings.Contains(w, "\"sh\"") || strings.Contains(w, "'sh'")) {
@@ -163,7 +167,8 @@ var climbsTo = regexp.MustCompile(`\A(?i:etc[/\\](?:passwd|shadow|hosts|sudoers)
 
 // traversal counts the steps of a chain. Three and more towards a system file are an attack, a long
 // chain alone is only odd: sources do reach up five directories.
-func traversal(text string, s, e int) (int, int, Severity) {
+func traversal(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	if s >= 3 && text[s-3:s] == text[s:e] {
 		return 0, 0, 0 // not the first step
 	}

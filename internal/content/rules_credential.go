@@ -104,18 +104,20 @@ func credential(name, what string, keys []string, c confirm) rule {
 
 // cased demands the keyword in the case it was written in; the automaton ignores case.
 func cased(key string, c confirm) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
 		if text[s:e] != key {
 			return 0, 0, 0
 		}
-		return c(text, s, e)
+		return c(t, s, e)
 	}
 }
 
 // placeholder lowers what is plainly an example.
 func placeholder(c confirm) confirm {
-	return func(text string, s, e int) (int, int, Severity) {
-		from, to, sev := c(text, s, e)
+	return func(t *target, s, e int) (int, int, Severity) {
+		text := t.text
+		from, to, sev := c(t, s, e)
 		if sev > Low && isPlaceholder(text[from:to]) {
 			sev = Low
 		}
@@ -164,7 +166,8 @@ var (
 const maxKeyBody = 8 << 10
 
 // privateKey tells a key from code that only knows what a key's first line looks like.
-func privateKey(text string, s, _ int) (int, int, Severity) {
+func privateKey(t *target, s, _ int) (int, int, Severity) {
+	text := t.text
 	head := keyHeader.FindStringIndex(text[s:min(len(text), s+80)])
 	if head == nil {
 		return 0, 0, 0
@@ -203,7 +206,8 @@ func splitAuthority(text string, s int) (password, host string, end int) {
 }
 
 // urlPassword finds scheme://user:password@host.
-func urlPassword(text string, s, _ int) (int, int, Severity) {
+func urlPassword(t *target, s, _ int) (int, int, Severity) {
+	text := t.text
 	password, host, end := splitAuthority(text, s)
 	if end == 0 {
 		return 0, 0, 0
@@ -237,7 +241,8 @@ var secretNames = []string{"password", "passwd", "passphrase", "secret", "token"
 	"access-key", "accesskey", "private_key", "privatekey", "client_secret", "auth_key", "encryption_key", "signing_key"}
 
 // assignment finds name = "value" where the value is too random to be a word.
-func assignment(text string, s, e int) (int, int, Severity) {
+func assignment(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	start, end, quoted := assigned(text, e)
 	value := text[start:end]
 	if len(value) < 8 || !quoted && len(value) < 16 || len(value) > 200 || variable(value) || !random(value) || isPlaceholder(value) {

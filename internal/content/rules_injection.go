@@ -26,8 +26,8 @@ var (
 	exfilKeys = []string{"send", "upload", "forward", "transmit", "exfiltrat", "leak", "mail", "email", "copy", "post", "submit", "deliver"}
 
 	orderWords  = []string{"instruct", "prompt", "directive", "guideline", "programming", "training"}
-	promptWords = []string{"prompt", "instruct", "system message", "developer message", "directive"}
-	secretWords = []string{"secret", "credential", "password", " key", "token", " env", "cookie", "conversation", "history", "seed", "wallet"}
+	promptWords = []string{"prompt", "instruct", "message", "directive"}
+	secretWords = []string{"secret", "credential", "password", "key", "token", "env", "cookie", "conversation", "history", "seed", "wallet"}
 	readerWords = []string{"ai", "llm", "model", "assistant", "agent", "chatbot", "claude", "gpt", "copilot", "gemini", "codex", "cursor", "automated"}
 )
 
@@ -81,7 +81,7 @@ func roleRules(p *phrasebook) []rule {
 	return []rule{
 		inject("unbound", "tells the reader that it is free of its rules", []string{"you are", "you're", "do anything now"},
 			p.phrase(High, `(you (are|re) <3> (dan|jailbroken|unrestricted|unfiltered|uncensored|no longer <2> (bound|restricted|limited|constrained|an? ai))|do anything now)`)).
-			with("dan", "jailbroken", "unrestricted", "unfiltered", "uncensored", "no longer", "anything now"),
+			with("dan", "jailbroken", "unrestricted", "unfiltered", "uncensored", "longer", "anything now"),
 		inject("mode", "switches the reader to another mode", []string{"you are", "you're", "enter", "activate", "enable", "switch to", "mode enabled", "mode activated", "mode unlocked"},
 			p.phrase(Medium, `((you (are|re) now? in|enter|activate|enable|switch to) <2> (developer|dev|god|dan|jailbreak|unrestricted|sudo|admin|root) mode
 				|mode (enabled|activated|unlocked) <9> (answer|respond|comply|restrict|restrictions|filter|filters|rules))`)).
@@ -94,8 +94,7 @@ func roleRules(p *phrasebook) []rule {
 			[]string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|user|>", "<|assistant|>", "<|eot_id|>", "<|start_header_id|>", "<<sys>>", "[/inst]", "</system>", "</system-reminder>", "<system-reminder>", "</function_results>", "</tool_result>", "<|endofprompt|>"},
 			anywhere(Medium)),
 		inject("fake-speaker", "imitates a line spoken by the system", []string{"\nsystem:", "\nsystem :", "[system", "[admin", "[developer", "### system", "### instruction", "system override", "system alert", "system notice"},
-			p.phrase(Medium, `(system|admin|developer|instruction|instructions) (message|prompt|note|override|alert|notice|update|instruction)? <9> (ignore|disregard|you (must|are|should|will)|override|new (instruction|instructions)|do not|grant|approve|execute|comply)`)).
-			with("ignore", "disregard", "you must", "you are", "you should", "you will", "override", "new instruction", "do not", "grant", "approve", "execute", "comply"),
+			p.phrase(Medium, `(system|admin|developer|instruction|instructions) (message|prompt|note|override|alert|notice|update|instruction)? <9> (ignore|disregard|you (must|are|should|will)|override|new (instruction|instructions)|do not|grant|approve|execute|comply)`)),
 		inject("fake-human", "imitates a turn of the conversation", []string{"\n\nhuman:", "\n\nassistant:"}, anywhere(Low)),
 		inject("to-machines", "speaks to models rather than people", []string{"note to", "notes to", "message to", "message for", "instruction to", "instruction for", "instructions to", "instructions for", "attention", "important for", "notice to", "warning to", "if you are", "if you're", "dear"},
 			p.phrase(Medium, `((note|notes|message|messages|instruction|instructions|important|notice|warning) (to|for) (the|all|any|every)? `+readers+`|attention to? (the|all|any)? `+readers+`|dear `+readers+`|if you (are|re) (a|an|the)? (`+readers+`|automated))`)).
@@ -131,11 +130,11 @@ func coaxRules(p *phrasebook) []rule {
 		inject("tool-poison", "a tool's text that orders files to be read", []string{"<important>", "before using", "before calling", "before you use", "when using", "when calling", "whenever", "after using", "after calling", "before any", "before every"},
 			p.phrase(High, `(important|(before|when|whenever|after) you? (use|using|call|calling|invoke|invoking|any|every) <3> (tool|tools|function|functions|server|servers|operation|operations)) <9> <9>
 				(read|send|include|pass|cat|upload|forward|open|access|append) <9> (ssh|id rsa|env|aws|credentials|mcp json|apikey|apikeys|api (key|keys)|secret|secrets|password|passwords|private (key|keys))`)).
-			with(".ssh", "id_rsa", ".env", ".aws", "credential", "mcp.json", "key", "secret", "password"),
+			with("ssh", "rsa", "env", "aws", "credential", "mcp", "key", "secret", "password"),
 		inject("exfiltrate", "asks for secrets to be sent to a stranger", exfilKeys,
 			p.phrase(High, `(send|upload|forward|transmit|exfiltrate|leak|mail|email|copy|post|submit|deliver) <6> (`+keyWords+`|token|tokens|cookies|wallet) <6> (to|via|at) <3>
 				(attacker|evil|my (server|address|mail|email|webhook)|webhook site|pastebin|requestbin|ngrok|# # # #)`)).
-			with("attacker", "evil", "my server", "my address", "my email", "my mail", "my webhook", "webhook.site", "pastebin", "requestbin", "ngrok", "0.", "1.", "2.", "3.", "4.", "5.", "6.", "7.", "8.", "9."),
+			with(secretWords...),
 		inject("send-secrets", "asks for secrets to be sent", exfilKeys,
 			p.phrase(Medium, `(send|upload|forward|transmit|exfiltrate|leak|mail|email) <6> `+keyWords+`<4> to`)).
 			with(secretWords...),
@@ -147,7 +146,8 @@ func coaxRules(p *phrasebook) []rule {
 }
 
 // imageLeak finds an image whose address has a place for data: ![x](https://host/?q={data}).
-func imageLeak(text string, s, e int) (int, int, Severity) {
+func imageLeak(t *target, s, e int) (int, int, Severity) {
+	text := t.text
 	rest := text[e:min(len(text), e+300)]
 	mid := strings.Index(rest[:min(len(rest), 104)], "](http")
 	if mid < 0 {

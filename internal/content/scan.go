@@ -157,7 +157,7 @@ func (s *state) perceived(text string, v view) {
 		for from > 0 && part[0]-from < 64 && alnum(f.Text[from-1]) {
 			from-- // do not cut a word in two
 		}
-		s.eng.scan(string(f.Text[from:part[1]]), &s.mem[v.depth], func(r *rule, start, end int, sev Severity) {
+		s.eng.scan(borrow(f.Text[from:part[1]]), &s.mem[v.depth], func(r *rule, start, end int, sev Severity) {
 			s.perceive(text, r, f.Source(from+start), f.Source(from+end), sev, v, form)
 		})
 	}

@@ -311,6 +311,8 @@ func (d *daemon) wire(addr string) error {
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate, Autonomy: d.autonomy,
 		Upstreams: d.upstreams.registry,
+		Jobs:      d.jobs,
+		Trace:     d.trace,
 		File:      d.fileEdited,
 		Record:    d.record.act,
 		Checkpoint: func(ctx context.Context) error {
@@ -412,7 +414,7 @@ func (d *daemon) limits() approval.Limits { return limits(&d.book.Current().Sett
 
 // newID makes an id for a call.
 func (d *daemon) newID() string {
-	id, err := keyring.NewID("c_", d.keys.Random())
+	id, err := keyring.NewTimedID("c_", time.Now(), d.keys.Random())
 	if err != nil {
 		// Without randomness there is no safe id; the call fails on the empty
 		// one when it is opened.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
@@ -317,17 +318,17 @@ func TestRecordHoldsNoSecret(t *testing.T) {
 	}
 	var dump strings.Builder
 	h.tx(func(tx *store.Tx) error {
-		rows, err := tx.Query(`SELECT CAST(body AS TEXT) FROM audit_record`)
+		rows, err := tx.Query(`SELECT body FROM audit_record`)
 		if err != nil {
 			return err
 		}
 		defer rows.Close()
 		for rows.Next() {
-			var body string
+			var body []byte
 			if err := rows.Scan(&body); err != nil {
 				return err
 			}
-			dump.WriteString(body + "\n")
+			dump.Write(append(audit.Unpack(body), '\n'))
 		}
 		return rows.Err()
 	})

@@ -41,10 +41,10 @@ func (d *daemon) openJobs(ctx context.Context, env func(string) string) error {
 		return err
 	}
 	d.retention = retention
-	d.flight = flight.New(d.keys, d.record.redact.Load)
+	d.flight = flight.New(d.keys, d.record.redactor)
 	d.desk.Resolved = d.resolved
 	d.jobs, err = job.Open(ctx, job.Options{
-		Store: d.store, Keys: d.keys, Dir: d.opts.Place.Jobs(), Redact: d.record.redact.Load, Log: d.log,
+		Store: d.store, Keys: d.keys, Dir: d.opts.Place.Jobs(), Redact: d.record.redactor, Log: d.log,
 		Standing: d.mayRun, Record: d.jobRecord, Retention: retention, Window: window, Limits: d.jobLimits,
 	})
 	return err
@@ -139,6 +139,11 @@ func (d *daemon) tidyFlight(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// trace tells what is on record under a correlation id.
+func (d *daemon) trace(ctx context.Context, who call.Principal, correlation string) (*dispatch.Trace, error) {
+	return d.dispatch.Trace(ctx, who, correlation)
 }
 
 // maxTraced bounds the records of one correlation id that are shown.

@@ -148,6 +148,7 @@ func (x *extractor) effect(c *shell.Command, e *shell.Effect, at call.Evidence) 
 	switch e.Kind {
 	case shell.KindRead:
 		x.commandPath(call.FSRead, e, at)
+		x.readsBelow(c, e, at)
 	case shell.KindWrite:
 		if x.facts.Wrapped && (e.Bounded || e.Path.Scope == shell.ScopeTemp && e.Path.Known) {
 			return // inside the sandbox, which says where it may, and has temporary files of its own

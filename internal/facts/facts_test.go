@@ -33,6 +33,7 @@ func (w *world) Program(word, _ string) shell.Program {
 func (w *world) Path(string) shell.PathInfo                   { return shell.PathInfo{} }
 func (w *world) Repository(string) shell.Repository           { return shell.Repository{Known: true} }
 func (w *world) Names(string) ([]string, bool)                { return nil, true }
+func (w *world) Below(string) ([]facts.Entry, bool)           { return nil, true }
 func (w *world) Script(string, string, string) (string, bool) { return "", false }
 
 var options = &facts.Options{

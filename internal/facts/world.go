@@ -22,6 +22,9 @@ type World interface {
 	// device and inode, and for a file the hash of what is in it. It is "" for
 	// what is not there.
 	Identify(path string) string
+	// Below lists what lies below a directory, directories included. It is not
+	// whole if that is too much.
+	Below(dir string) (entries []Entry, whole bool)
 	// Read lists the files whose content an answer rested on.
 	Read() []string
 	// Unsaved lists work at or below the paths that no commit holds, and if
@@ -36,6 +39,13 @@ type World interface {
 	RefFiles(dir string) []string
 }
 
+// Entry is something below a directory.
+type Entry struct {
+	Path string
+	// Real is what a link leads to, "" for everything else.
+	Real string
+}
+
 // Options is what is known around a call besides the call itself.
 type Options struct {
 	// Home is the agent's home directory.
@@ -48,6 +58,9 @@ type Options struct {
 	Tools map[string]string
 	// Declared is what tools say about themselves; nil if none does.
 	Declared *argument.Set
+	// Watched says that rules of the policy are about a path, which is named as
+	// needs name it; nil if there are none.
+	Watched func(scope, workspace string, inside bool) bool
 	// Implied says which paths, fields and tools imply further capabilities.
 	Implied []Implied
 	// Knowledge is what is known about programs; nil is what is built in.

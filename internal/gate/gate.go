@@ -75,6 +75,11 @@ type Submission struct {
 	// Ask has a person asked whatever the policy says: whoever calls may ask
 	// for more than the policy does.
 	Ask bool
+	// Claim is what the tool says about itself and this call; it is on record.
+	Claim *facts.DeclaredTool
+	// Refused says why the tool's own declaration denies the call, "" if it
+	// does not: the gate denies it as well, on record.
+	Refused string
 	// Composite makes the call the plan of a composite tool, which is decided
 	// as a whole and gets a budget.
 	Composite *Plan
@@ -119,6 +124,9 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	if ans.Verdict == Pending && g.waits(&sub) {
 		ans = g.await(ctx, &sub, ans)
 	}
+	if !span.IsRecording() {
+		return ans
+	}
 	// No argument of the call goes into a trace: traces are not redacted.
 	span.SetAttributes(
 		attribute.String("gatehouse.call", c.ID), attribute.String("gatehouse.operation", c.Operation), attribute.String("gatehouse.agent", c.Principal.Agent),
@@ -139,6 +147,16 @@ func (g *Gate) Attended(c *call.Call) bool {
 	return snap != nil && !snap.Settings.Unattended
 }
 
+// Output says what happens to output of an MCP server that looks like an
+// attack, for whoever makes the call; entry is what the server's entry says.
+func (g *Gate) Output(c *call.Call, server, entry string) string {
+	snap, _ := g.opts.Policy(c)
+	if snap == nil {
+		return policy.OutputHold
+	}
+	return snap.Settings.OutputFor(server, entry)
+}
+
 // attempt runs the way of a call once: describe, decide, and in one
 // transaction meet the decision or put it before a person.
 func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edited *RequestState) {
@@ -151,10 +169,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 	}
 	in.Plan = sub.Plan
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
-	if sub.Ask {
-		t.asked = asks(sub.Call)
-		in.Violations = t.asked
-	}
+	t.claims()
 	t.union(ctx)
 	t.decide()
 	t.preview()
@@ -279,7 +294,7 @@ func (g *Gate) weigh(ctx context.Context, c *call.Call) (*policy.Input, call.Dec
 		return nil, call.Decision{}, err
 	}
 	judge(in, change)
-	if len(snap.Counts(in.Facts)) > 0 {
+	if len(snap.Counts(c, in.Facts)) > 0 {
 		uses, err := g.opts.State.Uses(ctx, c, in.Facts.Workspace)
 		if err != nil {
 			return nil, call.Decision{}, err

@@ -115,6 +115,10 @@ func (t tx) Withdraw(string) error                         { return t.s.step("wi
 func (t tx) Uses(*call.Call, string) (*policy.Uses, error) { return &policy.Uses{}, t.s.step("uses") }
 func (t tx) Use(*call.Call, string, []string) error        { return t.s.step("use") }
 func (t tx) Refuse(*call.Call, string, []string) error     { return t.s.step("refuse") }
+func (t tx) SetAside(call.Principal, string, int) (string, time.Time, error) {
+	return "s_1", time.Time{}, t.s.step("set aside")
+}
+func (t tx) TakeBack(string, call.Principal) error { return t.s.step("take back") }
 
 func (t tx) Open(*call.Call, []call.Guarantee) error { return t.s.step("open") }
 func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {

@@ -91,6 +91,10 @@ type Tx interface {
 	// one which was denied would have.
 	Use(c *call.Call, workspace string, tools []string) error
 	Refuse(c *call.Call, workspace string, tools []string) error
+	// SetAside keeps a part of an agent's declared calls for a sub-agent, until
+	// TakeBack ends that or its time is over.
+	SetAside(p call.Principal, path string, calls int) (id string, until time.Time, err error)
+	TakeBack(id string, p call.Principal) error
 	// Show notes that the effect of an open call has shown what it must. It
 	// can be told once, and returns what was noted when the call was opened.
 	Show(callID string, p call.Principal) (effect call.Digest, requires []call.Guarantee, err error)

@@ -55,7 +55,7 @@ func Offers(c *call.Call, d *call.Decision, terms call.Terms) []Offer {
 		if !ok {
 			return offers
 		}
-		o := Offer{Use: Session, Words: words(needs) + " for this session", Needs: needs, Seconds: offers[0].Seconds, Suggested: terms.Session && len(offers) == 1}
+		o := Offer{Use: Session, Words: words(needs, c.Rewrites) + " for this session", Needs: needs, Seconds: offers[0].Seconds, Suggested: terms.Session && len(offers) == 1}
 		if terms.Life > 0 {
 			o.Words += ", " + terms.Life.String() + " at most"
 		}
@@ -110,7 +110,7 @@ func place(n call.Need) string {
 		return dir + "/**"
 	}
 	if dir == "." {
-		return "./*"
+		return "./**" // go.mod, Makefile, setup.py: what the whole project stands on
 	}
 	parts := strings.Split(dir, "/")
 	return "./" + strings.Join(parts[:min(len(parts), placeDepth)], "/") + "/**"
@@ -152,7 +152,10 @@ var verbs = map[call.Capability]string{
 	call.DataUser: "personal data in", call.SecretsAccess: "secrets in",
 }
 
-func words(needs []call.Need) string {
+// words says what an offer is for. Where the gate can confine project code, who
+// may write anywhere in the workspace may run it there: confined, it can do no
+// more than that. The person is told.
+func words(needs []call.Need, confines bool) string {
 	parts := make([]string, len(needs))
 	for i, n := range needs {
 		verb, ok := verbs[n.Capability]
@@ -160,6 +163,9 @@ func words(needs []call.Need) string {
 			verb = string(n.Capability) + " on"
 		}
 		parts[i] = verb + " " + scopeWords(n)
+		if confines && n.Capability == call.FSWrite && n.Scope == "./**" {
+			parts[i] += ", also by project code (tests, builds, scripts) confined to it without network"
+		}
 	}
 	return strings.Join(parts, ", ")
 }

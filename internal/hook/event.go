@@ -53,6 +53,15 @@ type event struct {
 	asks bool
 }
 
+// use names the call for the log: by the host's id, or by what it is where the
+// host has none.
+func (e *event) use() string {
+	if e.id != "" {
+		return e.id
+	}
+	return call.HostUse(e.ref, e.tool, e.input)
+}
+
 // agent is what is particular about one agent.
 type agent struct {
 	// parse reads an event.

@@ -24,15 +24,17 @@ type Sessions interface {
 	Block(ctx context.Context, id, why string) error
 	// End ends a session that its host ended.
 	End(ctx context.Context, id, by string) error
+	// Defer notes that the session a host's name stands for was told to come
+	// back, in another process, as long as its question waits.
+	Defer(ctx context.Context, agent, ref string, until time.Time) error
+	// Deferred says whether it was, and still may.
+	Deferred(ctx context.Context, agent, ref string) (bool, error)
 }
 
 // Binding is what a session is bound to.
 type Binding struct {
 	Agent, Ref, Workspace, Surface string
 	Peer                           session.Peer
-	// Resume says that the session was told to come back, so that it may do so
-	// in another process.
-	Resume bool
 }
 
 // Bound is what an event was bound to.
@@ -68,8 +70,6 @@ type Options struct {
 type Hooks struct {
 	opts Options
 	open openCalls
-	// later are the sessions that were told to come back.
-	later deferrals
 }
 
 // New makes hooks.
@@ -117,7 +117,6 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	agent := fmt.Sprintf("%s-%d", r.Host, r.Peer.Chain[0].UID)
 	bound, err := h.opts.Sessions.Bind(ctx, Binding{
 		Agent: agent, Ref: e.ref, Workspace: observe.RealDir(e.dir), Surface: surface(r.Host), Peer: r.Peer,
-		Resume: h.later.has(agent, e.ref),
 	})
 	if err != nil {
 		h.opts.Log.Warn("a hook's event does not belong to its session", "host", r.Host, "session", e.ref, "error", err)
@@ -135,7 +134,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	case refused:
 		return h.close(ctx, e, p, gate.Refused)
 	case end:
-		return h.end(ctx, p, bound.Parent != "" || h.later.has(p.Agent, e.ref))
+		return h.end(ctx, p, bound.Parent != "" || h.comesBack(ctx, p.Agent, e.ref))
 	}
 	return Reply{}
 }
@@ -166,7 +165,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	at := Place{Rewrites: a.rewrites, Inside: r.Inside, Launcher: h.launcher()}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: at.Wraps(),
+		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: at.Wraps(),
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
@@ -179,7 +178,10 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
 	case ans.Verdict == gate.Pending && r.Defer && a.later != nil && e.moment == before:
-		h.later.add(p.Agent, e.ref, ans.Expires)
+		if err := h.opts.Sessions.Defer(ctx, p.Agent, e.ref, ans.Expires); err != nil {
+			h.opts.Log.Error("a session could not be told to come back", "session", p.Session, "error", err)
+			return block(ans.Message)
+		}
 		return a.later(e, ans.Message)
 	}
 	return block(ans.Message)
@@ -200,7 +202,7 @@ func (h *Hooks) start(ctx context.Context, a *agent, at Place, e *event, p call.
 	if edited != nil {
 		told = edited
 	}
-	h.open.add(p, e, openCall{id: id, input: told})
+	h.open.add(p, e, openCall{id: id, input: told, changed: edited != nil})
 	return a.allow(e, edited, ans.Message)
 }
 
@@ -220,7 +222,7 @@ func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome g
 		return Reply{}
 	}
 	if string(o.input) == string(e.input) || outcome == gate.Refused {
-		h.finish(ctx, o.id, p, outcome, "")
+		h.finish(ctx, o.id, p, outcome, o.ranAs(e))
 		return Reply{}
 	}
 	const why = "the host ran something else than what was allowed"
@@ -230,6 +232,16 @@ func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome g
 		h.opts.Log.Error("the session could not be blocked", "session", p.Session, "error", err)
 	}
 	return block("The gate has stopped this session: " + why + ". Tell the person you work for.")
+}
+
+// comesBack says whether a session was told to come back. One of which that
+// cannot be told is ended: it can ask again.
+func (h *Hooks) comesBack(ctx context.Context, agent, ref string) bool {
+	deferred, err := h.opts.Sessions.Deferred(ctx, agent, ref)
+	if err != nil {
+		h.opts.Log.Error("it cannot be told whether a session comes back", "session", ref, "error", err)
+	}
+	return deferred
 }
 
 // end closes what the session has open, whose end nobody told, and the session,

@@ -3,9 +3,11 @@ package keyring
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Kind is the prefix that says what a secret is for.
@@ -71,6 +73,17 @@ func HashOf(kind Kind, secret string) (h Hash, ok bool) {
 		return h, false
 	}
 	return sha256.Sum256([]byte(secret)), true
+}
+
+// NewTimedID is [NewID] for what there is very much of: the time comes first, so that names made one after the other lie
+// beside each other in an index, and a batch of rows changes one page of it and not as many as it has rows.
+func NewTimedID(prefix string, at time.Time, random io.Reader) (string, error) {
+	var raw [15]byte
+	binary.BigEndian.PutUint64(raw[:8], uint64(at.UnixMilli())<<20) // 40 bits of sixteen milliseconds each, 80 random ones
+	if _, err := io.ReadFull(random, raw[5:]); err != nil {
+		return "", fmt.Errorf("make an id: %w", err)
+	}
+	return prefix + letters.EncodeToString(raw[:]), nil
 }
 
 // NewID makes a short random name: 80 bits, enough that two never meet and

@@ -1,7 +1,7 @@
 package match
 
 import (
-	"slices"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,86 +29,104 @@ func (f *Folded) all() (text string, marks []Mark, source []int) {
 
 // slowLoad is folding character by character, as plainly as it can be said.
 func slowLoad(f *Folded, s string) {
-	f.Text, f.Marks, f.steps = f.Text[:0], f.Marks[:0], f.steps[:0]
-	f.Text = slices.Grow(f.Text, len(s))
-	f.words.reset()
+	w := slowWords{f: f, start: -1}
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf {
-			i = slowASCII(f, s, i)
-			continue
-		}
 		r, size := utf8.DecodeRuneInString(s[i:])
 		if r == utf8.RuneError && size == 1 {
 			f.mark(MarkInvalid, i, i+1)
-			f.words.end(f, i)
+			w.end(i)
 			f.Text = append(f.Text, s[i])
 			i++
 			continue
 		}
-		in := infoOf(r)
+		in := look(r)
+		if r < utf8.RuneSelf && !in.word {
+			w.end(i)
+		}
 		if in.mark != 0 {
 			f.mark(in.mark, i, i+size)
 		}
 		switch {
+		case r < utf8.RuneSelf && w.start < 0:
+			// A word of ASCII letters is looked at only once others follow.
 		case in.word || in.mark.stripped():
-			slowAdd(&f.words, in, s, i)
+			w.add(r, in.changed != 0, s, i)
 		default:
-			f.words.end(f, i)
+			w.end(i)
 		}
 		i += size
-		if in.n == foldKeep {
+		if in.changed == 0 {
 			f.Text = append(f.Text, s[i-size:i]...)
 			continue
 		}
-		f.Text = append(f.Text, in.fold[:in.n]...)
+		f.Text = append(f.Text, in.out[:in.n]...)
 		f.steps = append(f.steps, foldStep{int32(len(f.Text)), int32(i)})
 	}
-	f.words.end(f, len(s))
-	f.words.finish(f)
-}
-
-// slowASCII copies a run of ASCII from i on and returns where it ends. A word that began with other
-// letters goes on in it; one that begins here is looked at only if other letters follow.
-func slowASCII(f *Folded, s string, i int) int {
-	from := i
-	for f.words.start >= 0 && i < len(s) && s[i] < utf8.RuneSelf {
-		switch asciiKind[s[i]] {
-		case asciiLetter:
-			f.words.scripts |= scrLatin
-			f.words.letters++
-			i++
-		case asciiWord:
-			i++
-		default:
-			f.words.end(f, i)
+	w.end(len(s))
+	for i, m := range w.suspects {
+		if w.scriptsOf[i]&w.honest == 0 {
+			f.Marks = append(f.Marks, m)
 		}
 	}
-	for i < len(s) && s[i] < utf8.RuneSelf {
-		if asciiKind[s[i]] == asciiControl {
-			f.mark(MarkControl, i, i+1)
-		}
-		i++
-	}
-	f.Text = append(f.Text, s[from:i]...)
-	return i
 }
 
-// slowAdd takes one more character into the word, by its script.
-func slowAdd(w *wordState, in *runeInfo, s string, i int) {
+// slowWords counts the letters of a word where [wordState] keeps sets of what they are.
+type slowWords struct {
+	f                        *Folded
+	start                    int
+	scripts, honest          script
+	letters, foreign, folded int
+	suspects                 []Mark
+	scriptsOf                []script
+}
+
+// add takes one more character into the word, by its script.
+func (w *slowWords) add(r rune, folds bool, s string, i int) {
 	if w.start < 0 {
-		w.begin(s, i)
+		w.start = i
+		for w.start > 0 && i-w.start < maxWord && slowASCIIWord(s[w.start-1]) {
+			w.start--
+			w.letter(rune(s[w.start]), false)
+		}
 	}
-	if in.script == 0 {
+	w.letter(r, folds)
+}
+
+func slowASCIIWord(c byte) bool {
+	return c == '_' || c < utf8.RuneSelf && (unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)))
+}
+
+func (w *slowWords) letter(r rune, folds bool) {
+	s := scriptOf(r)
+	if s == 0 {
 		return
 	}
-	w.scripts |= in.script
+	w.scripts |= s
 	w.letters++
-	if in.script&alike&^scrLatin != 0 {
-		w.foreign++
-		if in.n != foldKeep {
-			w.folded++
-		} else {
-			w.honest |= in.script
-		}
+	if s&alike&^scrLatin == 0 {
+		return
 	}
+	w.foreign++
+	if folds {
+		w.folded++
+	} else {
+		w.honest |= s
+	}
+}
+
+func (w *slowWords) end(i int) {
+	if w.start < 0 {
+		return
+	}
+	m := Mark{Start: w.start, End: i, Count: w.letters}
+	switch n := w.scripts & alike; {
+	case w.letters < minLookAlike || w.folded == 0:
+	case n&(n-1) != 0:
+		m.Kind = MarkMixedScript
+		w.f.Marks = append(w.f.Marks, m)
+	case w.folded == w.foreign && w.foreign == w.letters && len(w.suspects) < maxSuspects:
+		m.Kind = MarkLookAlike
+		w.suspects, w.scriptsOf = append(w.suspects, m), append(w.scriptsOf, w.scripts)
+	}
+	w.start, w.scripts, w.letters, w.foreign, w.folded = -1, 0, 0, 0, 0
 }

@@ -27,18 +27,15 @@ func LookAlike(a, b string) bool { return a != b && Skeleton(a) == Skeleton(b) }
 
 // runeInfo is what the scanner needs to know about a rune, looked up once.
 type runeInfo struct {
-	fold [4]byte
-	n    uint8 // bytes of fold; foldKeep means the rune stands for itself
-	mark MarkKind
-	word bool // letter, mark or digit: goes on with a word
-	// What it adds to the counts of its word: 1 for a letter of any script, for
-	// one of a script that looks like Latin, and for one of those that reads as
-	// ASCII; and the script that a letter is used in honestly, if it does not.
-	letter, foreign, folded uint8
-	script, honest          script
+	out     [utf8.UTFMax]byte // what it reads as: the ASCII text that it looks like, nothing, or itself
+	n       uint8             // bytes of out
+	changed uint8             // 1 if that is not itself
+	mark    MarkKind
+	word    bool  // letter, mark or digit: goes on with a word
+	inner   bool  // … and is nothing else, so that it can be taken with others in one go
+	letter  uint8 // 1 for a letter of any script
+	traits  trait // what it adds to what is known of its word
 }
-
-const foldKeep = 0xFF
 
 type runePage [256]runeInfo
 
@@ -47,57 +44,51 @@ type runePage [256]runeInfo
 var pages [(utf8.MaxRune + 1) / 256]atomic.Pointer[runePage]
 
 func infoOf(r rune) *runeInfo {
-	if p := pages[r>>8].Load(); p != nil {
-		return &p[r&0xFF]
+	p := pages[r>>8].Load()
+	if p == nil {
+		p = makePage(r)
 	}
-	return &makePage(r)[r&0xFF]
+	return &p[r&0xFF]
 }
 
 func makePage(r rune) *runePage {
 	p := new(runePage)
 	for i := range p {
-		p[i] = makeInfo(r&^0xFF | rune(i))
+		p[i] = look(r&^0xFF | rune(i))
 	}
 	pages[r>>8].Store(p)
 	return p
 }
 
-func makeInfo(r rune) runeInfo {
-	in := look(r)
-	if in.script != 0 {
-		in.letter = 1
+// look is what a rune looks like.
+func look(r rune) runeInfo {
+	in := runeInfo{mark: markOf(r), changed: 1}
+	in.word = unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl) || r == '_'
+	in.inner = in.word && in.mark == 0
+	if as, ok := reads(r, in.mark); ok {
+		in.n = uint8(copy(in.out[:], as))
+	} else {
+		in.n, in.changed = uint8(utf8.EncodeRune(in.out[:], r)), 0
 	}
-	if in.script&alike&^scrLatin != 0 {
-		if in.foreign = 1; in.n != foldKeep {
-			in.folded = 1
-		} else {
-			in.honest = in.script
-		}
+	if script := scriptOf(r); script != 0 {
+		in.letter, in.traits = 1, traitOf(script, in.changed != 0)
 	}
 	return in
 }
 
-// look is what a rune looks like.
-func look(r rune) runeInfo {
-	in := runeInfo{n: foldKeep, mark: markOf(r), script: scriptOf(r)}
-	in.word = unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl) || r == '_'
+// reads returns the ASCII text that a reader takes r for; without one it stands for itself.
+func reads(r rune, mark MarkKind) (string, bool) {
 	switch {
 	case r < utf8.RuneSelf:
-		return in
-	case in.mark.stripped() || unicode.In(r, unicode.Mn, unicode.Me):
-		in.n = 0
-		return in
-	case in.mark == MarkSpace || r == 0x85:
-		in.fold[0], in.n = ' ', 1
-		return in
+		return "", false
+	case mark.stripped() || unicode.In(r, unicode.Mn, unicode.Me):
+		return "", true
+	case mark == MarkSpace || r == 0x85:
+		return " ", true
 	case unicode.Is(unicode.Pd, r):
-		in.fold[0], in.n = '-', 1
-		return in
+		return "-", true
 	}
-	if s, ok := asciiLook(r); ok {
-		in.n = uint8(copy(in.fold[:], s))
-	}
-	return in
+	return asciiLook(r)
 }
 
 // asciiLook returns the ASCII text r looks like, if there is one of at most four bytes.
@@ -165,63 +156,96 @@ type foldStep struct{ at, src int32 }
 
 // Load folds s, reusing the buffers of f. s must be shorter than 2 GiB.
 func (f *Folded) Load(s string) {
-	f.Text, f.Marks, f.steps = f.Text[:0], f.Marks[:0], f.steps[:0]
-	f.Text = slices.Grow(f.Text, len(s))
+	f.Text, f.Marks, f.steps = slices.Grow(f.Text[:0], len(s)+utf8.UTFMax), f.Marks[:0], f.steps[:0]
 	f.words.reset()
-	same := 0 // from here on s is as it was, and not copied yet
 	for i := 0; i < len(s); {
-		if s[i] < utf8.RuneSelf {
-			i = f.ascii(s, i)
-			continue
-		}
-		r, size := twoBytes(s, i)
-		if size == 0 {
-			if r, size = decode(s, i); r == utf8.RuneError && size == 1 {
-				f.mark(MarkInvalid, i, i+1)
+		if c := s[i]; c < utf8.RuneSelf {
+			if asciiKind[c] == asciiOther && i+1 < len(s) && s[i+1] >= utf8.RuneSelf { // between two words
 				f.words.end(f, i)
+				f.Text = append(f.Text, c)
 				i++
 				continue
 			}
+			end := f.ascii(s, i)
+			f.Text = append(f.Text, s[i:end]...)
+			i = end
+			continue
+		}
+		if end := f.letters(s, i); end > i {
+			i = end
+			continue
+		}
+		r, size := decode(s, i)
+		if r == utf8.RuneError && size == 1 {
+			f.mark(MarkInvalid, i, i+1)
+			f.words.end(f, i)
+			f.Text = append(f.Text, s[i])
+			i++
+			continue
 		}
 		in := infoOf(r)
 		if in.mark != 0 {
 			f.mark(in.mark, i, i+size)
 		}
-		switch {
-		case in.word && f.words.start >= 0:
-			f.words.letter(in)
-		case in.word || in.mark.stripped():
-			f.words.add(in, s, i)
-		default:
+		if in.word || in.mark.stripped() {
+			f.words.add(in.traits, int(in.letter), s, i)
+		} else {
 			f.words.end(f, i)
 		}
 		i += size
-		if in.n == foldKeep {
-			continue
+		f.Text = append(f.Text, in.out[:in.n]...)
+		if in.changed != 0 {
+			f.steps = append(f.steps, foldStep{int32(len(f.Text)), int32(i)})
 		}
-		if same < i-size {
-			f.Text = append(f.Text, s[same:i-size]...)
-		}
-		same = i
-		if in.n == 1 {
-			f.Text = append(f.Text, in.fold[0])
-		} else {
-			f.Text = append(f.Text, in.fold[:in.n]...)
-		}
-		f.steps = append(f.steps, foldStep{int32(len(f.Text)), int32(i)})
 	}
-	f.Text = append(f.Text, s[same:]...)
 	f.words.end(f, len(s))
 	f.words.finish(f)
 }
 
-// twoBytes decodes a character of two bytes at s[i:]; size 0 means that there
-// is none. Most texts of other alphabets are made of these.
-func twoBytes(s string, i int) (r rune, size int) {
-	if c := s[i]; c-0xC2 <= 0xDF-0xC2 && i+1 < len(s) && s[i+1]&0xC0 == 0x80 {
-		return rune(c&0x1F)<<6 | rune(s[i+1]&0x3F), 2
+// letters takes the letters of two and three bytes at s[i:], of which texts of other scripts are made,
+// and returns where it stopped: at i if there is none.
+//
+// In most alphabets it is a toss whether a letter is folded, so nothing branches on it: each is
+// written as what it reads as, and a step is written for each and kept for those that changed.
+func (f *Folded) letters(s string, i int) int {
+	from, at, kept := i, len(f.Text), len(f.steps)
+	if cap(f.Text)-at < utf8.UTFMax || cap(f.steps) == kept {
+		f.Text, f.steps = slices.Grow(f.Text, utf8.UTFMax), slices.Grow(f.steps, 1)
 	}
-	return 0, 0
+	text, steps := f.Text[:cap(f.Text)], f.steps[:cap(f.steps)]
+	traits, letters := trait(0), 0
+	for i+2 < len(s) && kept < len(steps) && at <= len(text)-utf8.UTFMax {
+		c, d, e := s[i], s[i+1], s[i+2]
+		r, size := rune(c&0x1F)<<6|rune(d&0x3F), 2
+		if c >= 0xE1 && c != 0xED && c <= 0xEF && e&0xC0 == 0x80 {
+			r, size = rune(c&0x0F)<<12|rune(d&0x3F)<<6|rune(e&0x3F), 3
+		} else if c < 0xC2 || c > 0xDF {
+			break
+		}
+		if d&0xC0 != 0x80 {
+			break
+		}
+		p := pages[r>>8].Load()
+		if p == nil {
+			p = makePage(r)
+		}
+		in := &p[r&0xFF]
+		if !in.inner {
+			break
+		}
+		i += size
+		traits |= in.traits
+		letters += int(in.letter)
+		*(*[utf8.UTFMax]byte)(text[at:]) = in.out
+		at += int(in.n)
+		steps[kept] = foldStep{int32(at), int32(i)}
+		kept += int(in.changed)
+	}
+	if i > from {
+		f.words.add(traits, letters, s, from)
+		f.Text, f.steps = text[:at], steps[:kept]
+	}
+	return i
 }
 
 // decode is [utf8.DecodeRuneInString] of s[i:], quick for the characters of
@@ -239,7 +263,7 @@ func (f *Folded) ascii(s string, i int) int {
 	for f.words.start >= 0 && i < len(s) && s[i] < utf8.RuneSelf {
 		switch asciiKind[s[i]] {
 		case asciiLetter:
-			f.words.scripts |= scrLatin
+			f.words.traits |= trait(scrLatin)
 			f.words.letters++
 			i++
 		case asciiWord:
@@ -331,7 +355,7 @@ func Disguised(s string) bool {
 		switch {
 		case in.mark.stripped():
 			return true
-		case in.n == 0 || in.n == foldKeep || asciiKind[in.fold[0]] == asciiOther:
+		case in.n == 0 || in.changed == 0 || asciiKind[in.out[0]] == asciiOther:
 			continue
 		case r < 0x250 || r >= 0x1E00 && r < 0x1F00:
 			continue // Latin letters with accents

@@ -111,7 +111,7 @@ func invisible(r rune) bool {
 	return r >= utf8.RuneSelf && unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-type script uint16
+type script uint8
 
 // The scripts whose mixing is told apart; all others count as one.
 const (
@@ -144,13 +144,36 @@ func scriptOf(r rune) script {
 	return 0
 }
 
+// A trait is a set of what the letters of a word are: the scripts of all of them, whether one reads
+// as an ASCII letter though its script is another, and the scripts of those that do not.
+type trait uint32
+
+const (
+	traitFolded  trait = 1 << 8
+	honestShift        = 16
+	traitForeign       = trait(alike &^ scrLatin)
+)
+
+// traitOf returns the traits of a letter.
+func traitOf(s script, folds bool) trait {
+	t := trait(s)
+	switch {
+	case t&traitForeign == 0:
+		return t
+	case folds:
+		return t | traitFolded
+	}
+	return t | t<<honestShift
+}
+
+func (t trait) scripts() script { return script(t & 0xFF) }
+func (t trait) honest() script  { return script(t >> honestShift) }
+
 // wordState follows one word, and over the whole text which scripts it uses honestly.
 type wordState struct {
 	start    int // of the current word, -1 outside words
-	scripts  script
+	traits   trait
 	letters  int
-	foreign  int // letters of the alike scripts other than Latin …
-	folded   int // … and how many of those look like ASCII
 	honest   script
 	suspects []Mark
 	suspectS []script
@@ -169,22 +192,14 @@ func (w *wordState) reset() {
 	*w = wordState{start: -1, suspects: w.suspects[:0], suspectS: w.suspectS[:0]}
 }
 
-// add takes one more character, at s[i], into the word. If it is the first, the ASCII letters right
-// before it belong to the word too.
-func (w *wordState) add(in *runeInfo, s string, i int) {
+// add takes more characters, from s[i] on, into the word. If they are the first, the ASCII letters
+// right before them belong to the word too.
+func (w *wordState) add(t trait, letters int, s string, i int) {
 	if w.start < 0 {
 		w.begin(s, i)
 	}
-	w.letter(in)
-}
-
-// letter counts a character of the current word.
-func (w *wordState) letter(in *runeInfo) {
-	w.scripts |= in.script
-	w.letters += int(in.letter)
-	w.foreign += int(in.foreign)
-	w.folded += int(in.folded)
-	w.honest |= in.honest
+	w.traits |= t
+	w.letters += letters
 }
 
 // begin starts a word at s[i], or at the ASCII letters before it.
@@ -196,7 +211,7 @@ func (w *wordState) begin(s string, i int) {
 			break
 		}
 		if k == asciiLetter {
-			w.scripts |= scrLatin
+			w.traits |= trait(scrLatin)
 			w.letters++
 		}
 		w.start--
@@ -208,20 +223,23 @@ func (w *wordState) end(f *Folded, i int) {
 	if w.start < 0 {
 		return
 	}
-	start, scripts := w.start, w.scripts
-	foreign, folded, letters := w.foreign, w.folded, w.letters
-	w.start, w.scripts, w.letters, w.foreign, w.folded = -1, 0, 0, 0, 0
-	if foreign == 0 {
+	start, traits, letters := w.start, w.traits, w.letters
+	w.start, w.traits, w.letters = -1, 0, 0
+	if traits&traitForeign == 0 {
+		return
+	}
+	w.honest |= traits.honest()
+	if traits&traitFolded == 0 || letters < minLookAlike {
 		return
 	}
 	// "Δt" and "μm" mix scripts too, but nothing in them can be taken for another letter.
-	if n := scripts & alike; n&(n-1) != 0 && folded > 0 && letters >= minLookAlike {
+	if n := traits.scripts() & alike; n&(n-1) != 0 {
 		f.Marks = append(f.Marks, Mark{MarkMixedScript, start, i, letters})
 		return
 	}
-	if folded == foreign && letters == foreign && letters >= minLookAlike && len(w.suspects) < maxSuspects {
+	if traits.honest() == 0 && traits.scripts()&^alike == 0 && len(w.suspects) < maxSuspects {
 		w.suspects = append(w.suspects, Mark{MarkLookAlike, start, i, letters})
-		w.suspectS = append(w.suspectS, scripts)
+		w.suspectS = append(w.suspectS, traits.scripts())
 	}
 }
 

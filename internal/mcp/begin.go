@@ -89,7 +89,7 @@ func (s *session) listen(ctx context.Context, x *exchange, last string) error {
 	if err != nil {
 		return err
 	}
-	return l.conn.Listen(ctx, last, &filter{out: opened{x.out}, target: t, live: l})
+	return l.conn.Listen(ctx, last, &filter{out: opened{x.out}, target: t, live: l, way: x.outputWay(t)})
 }
 
 // opened begins a stream as soon as the upstream's has begun.

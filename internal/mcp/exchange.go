@@ -12,6 +12,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/link"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/wire"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
 
 // modernVersion is the first revision without sessions.
@@ -204,7 +205,7 @@ var free = map[string]bool{
 
 // pass forwards a request and its answer; change may change the response.
 func (x *exchange) pass(ctx context.Context, t *target, l *live, m *wire.Message, out link.Out, change func(*wire.Message) []byte) (*wire.Message, error) {
-	f := &filter{out: out, target: t, live: l, change: change, modern: x.modern}
+	f := &filter{out: out, target: t, live: l, change: change, way: x.outputWay(t), modern: x.modern}
 	err := l.conn.Send(ctx, m, x.forward(m), f)
 	if err == nil && f.response == nil {
 		err = errors.New("the upstream did not answer")
@@ -224,6 +225,7 @@ type filter struct {
 	target   *target
 	live     *live
 	change   func(*wire.Message) []byte
+	way      func() string // what happens to suspicious output
 	response *wire.Message
 	modern   bool
 	plain    bool // the answer is one message, with status 200 so far
@@ -274,7 +276,7 @@ func (f *filter) Event(e wire.Event) error {
 // give orders: there is no answer of a call in which it could be marked. A
 // request is refused in the client's name.
 func (f *filter) unwanted(m *wire.Message) bool {
-	if f.target.own || f.target.entry.Spec.Output == "flag" || m.Method == "notifications/progress" || !suspicious(m.Value(m.Params)) {
+	if f.target.own || m.Method == "notifications/progress" || !suspicious(m.Value(m.Params)) || f.way() == policy.OutputFlag {
 		return false
 	}
 	if m.Kind() == wire.Request {
@@ -346,7 +348,7 @@ func (x *exchange) admitted(ctx context.Context, t *target, l *live, m *wire.Mes
 	var held string
 	resp, err := x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte {
 		x.noteTask(t, r)
-		data, note := screen(r, m.Method, t.entry.Spec.Output)
+		data, note := screen(r, m.Method, x.outputWay(t))
 		if held = note; ans.Counted && !told {
 			told = true
 			outcome, detail := outcomeOf(r, nil)

@@ -78,6 +78,7 @@ type Front struct {
 	log    *slog.Logger
 	own    http.Handler
 	client *http.Client
+	pool   *link.Pool
 
 	mu       sync.Mutex
 	stopped  bool
@@ -109,9 +110,8 @@ func New(opts Options) *Front {
 	f.own = ownTools(opts)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost, transport.MaxIdleConns, transport.DisableCompression = 256, 0, true
-	f.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return errors.New("the upstream redirects, and a credential must not follow")
-	}}
+	f.client = &http.Client{Transport: transport, CheckRedirect: link.NoRedirect}
+	f.pool = link.NewPool(f.client)
 	return f
 }
 
@@ -144,6 +144,7 @@ const idle = time.Hour
 // sweep closes what was silent for long, or everything at the zero time.
 func (f *Front) sweep(now time.Time) {
 	f.sweepTasks(now)
+	f.pool.Sweep(now)
 	var over []io.Closer
 	f.mu.Lock()
 	f.stopped = now.IsZero()

@@ -121,7 +121,7 @@ func (x *exchange) listenAll(ctx context.Context) error {
 		all.Go(func() {
 			l, err := x.live(ctx, t)
 			if err == nil {
-				err = l.conn.Listen(ctx, "", &filter{out: &spaced{out: x.out, target: t, mu: &mu}, target: t, live: l})
+				err = l.conn.Listen(ctx, "", &filter{out: &spaced{out: x.out, target: t, mu: &mu}, target: t, live: l, way: x.outputWay(t)})
 			}
 			if err != nil && ctx.Err() == nil {
 				x.front.log.Debug("an upstream has no stream", "upstream", t.name, "error", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/content"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/wire"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
 
 // serious says whether a finding is one that somebody should see.
@@ -18,11 +19,11 @@ func serious(f content.Finding) bool {
 }
 
 // screen scans what an upstream answered before the agent sees it. What is
-// suspicious is noted for the log and, as the upstream's entry says, passed on
-// as it is (flag), marked as data that gives no orders (fence), or kept back
-// (hold). Only text that tries to give orders or to hide is of interest here;
+// suspicious is noted for the log and, as policy and the upstream's entry say,
+// passed on as it is (flag), marked as data that gives no orders (fence), or
+// kept back (hold). Only text that tries to give orders or to hide is of interest here;
 // what a tool reads may well be about commands and paths.
-func screen(r *wire.Message, method, way string) (data []byte, note string) {
+func screen(r *wire.Message, method string, way func() string) (data []byte, note string) {
 	if r.Result.IsZero() {
 		return r.Raw, ""
 	}
@@ -36,10 +37,10 @@ func screen(r *wire.Message, method, way string) (data []byte, note string) {
 	}
 	slices.Sort(rules)
 	names := strings.Join(slices.Compact(rules), ", ")
-	switch way {
-	case "flag":
+	switch way() {
+	case policy.OutputFlag:
 		return r.Raw, "output flagged: " + names
-	case "hold":
+	case policy.OutputHold:
 		return heldBack(r, method, names), "output held: " + names
 	}
 	fenced, ok := fence(r, names)
@@ -47,6 +48,14 @@ func screen(r *wire.Message, method, way string) (data []byte, note string) {
 		return heldBack(r, method, names), "output held, because it could not be fenced: " + names
 	}
 	return fenced, "output fenced: " + names
+}
+
+// outputWay says what happens to suspicious output of an upstream for this
+// caller. It is asked for only when there is some.
+func (x *exchange) outputWay(t *target) func() string {
+	return func() string {
+		return x.front.opts.Gate.Output(x.newCall(t), t.name, t.entry.Spec.Output)
+	}
 }
 
 // attacks lists the rules of the findings that matter in what a model reads.

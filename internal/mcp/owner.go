@@ -125,7 +125,7 @@ func (x *exchange) upstreamTask(ctx context.Context, t *target, l *live, m *wire
 		return
 	}
 	x.pass(ctx, t, l, m, out, func(r *wire.Message) []byte {
-		data, note := screen(r, "tools/call", t.entry.Spec.Output)
+		data, note := screen(r, "tools/call", x.outputWay(t))
 		if note != "" {
 			x.front.log.Warn("the result of a task", "upstream", t.name, "agent", x.who.Principal.Agent, "note", note)
 		}

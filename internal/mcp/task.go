@@ -85,12 +85,13 @@ func (x *exchange) runTask(ctx context.Context, k *task, t *target, l *live, m *
 	got := &capture{}
 	err = l.conn.Send(ctx, plain, x.forward(plain), got)
 	outcome, detail := outcomeOf(got.response, err)
-	x.front.finishNow(ans.CallID, c.Principal, outcome, detail)
 	if got.response == nil {
+		x.front.finishNow(ans.CallID, c.Principal, outcome, detail)
 		k.end("failed", detail, toolFailure(id, "the MCP server "+t.name+" did not answer", x.modern))
 		return
 	}
-	data, _ := screen(got.response, m.Method, t.entry.Spec.Output)
+	data, held := screen(got.response, m.Method, x.outputWay(t))
+	x.front.finishNow(ans.CallID, c.Principal, outcome, noting(detail, held))
 	k.end("completed", "", data)
 }
 

@@ -38,6 +38,7 @@ func (m *Machine) Facts(_ context.Context, c *call.Call, s *policy.Snapshot) *fa
 	opts := &facts.Options{Home: m.Home, Own: m.Own, Implied: m.impliedBy(s)}
 	if s != nil {
 		opts.Tools = s.Settings.Tools
+		opts.Watched = s.Watches
 		opts.Knowledge, opts.Declared = s.Knowledge, s.Declared
 		opts.ScoreProfile, opts.Weights = s.Settings.Dispatch.Profile, s.Settings.Dispatch.Weigh()
 	}

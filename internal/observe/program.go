@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell"
 )
 
@@ -113,6 +114,34 @@ func (v *view) Names(dir string) (names []string, known bool) {
 	names, err = f.Readdirnames(maxNames + 1)
 	return names, (err == nil || errors.Is(err, io.EOF)) && len(names) <= maxNames
 }
+
+// maxBelow is how many entries below a directory are looked at.
+const maxBelow = 20_000
+
+// Below lists what lies below a directory. What git keeps for itself is left
+// out: there are no files of the work in it.
+func (v *view) Below(dir string) (entries []facts.Entry, whole bool) {
+	left := maxBelow
+	err := filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		switch left--; {
+		case left < 0:
+			return errTooMuch
+		case err != nil:
+			return nil // what cannot be read here cannot be read there either
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		}
+		e := facts.Entry{Path: p}
+		if d.Type()&fs.ModeSymlink != 0 {
+			e.Real, _ = filepath.EvalSymlinks(p) // a link to nothing leads nowhere
+		}
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err == nil
+}
+
+var errTooMuch = errors.New("more than is looked at")
 
 // Script gives the text that a task runner would run. What runs it is read
 // too for the world digest, so that an approval does not outlive a change.

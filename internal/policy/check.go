@@ -79,6 +79,7 @@ func (f *File) check(failed map[string]bool) Problems {
 			c.add(join("hosts", name), orList(name, HostNames()), "unknown agent host %q", name)
 		}
 	}
+	c.output()
 	c.redact()
 	c.notify()
 	for i, key := range f.Adjustable {

@@ -101,6 +101,7 @@ func Compile(layers []Layer, opts Options) (*Snapshot, error) {
 	m.dispatch()
 	m.cacheAwareness()
 	m.hosts()
+	m.output()
 	m.lists()
 	defs := m.definitions()
 	m.profiles(defs)

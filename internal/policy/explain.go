@@ -126,6 +126,12 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 	for name, ask := range set.HostAsk {
 		values["hosts."+name] = fmt.Sprintf("host_ask %t", ask)
 	}
+	if set.Output != "" {
+		values["output.default"] = set.Output
+	}
+	for name, way := range set.OutputOf {
+		values["output.servers."+name] = way
+	}
 	if len(set.RedactFields) > 0 {
 		values["redact.fields"] = strings.Join(set.RedactFields, ", ")
 	}

@@ -47,6 +47,8 @@ type File struct {
 	CacheAwareness *CacheAwareness `toml:"cache_awareness,omitempty" json:"cache_awareness,omitempty" jsonschema:"What is known about the caches of model providers."`
 	// Hosts holds settings per agent host, such as claude.
 	Hosts map[string]Host `toml:"hosts,omitempty" json:"hosts,omitempty" jsonschema:"Settings per agent host, such as claude."`
+	// Output says what happens to what MCP servers send back.
+	Output *Output `toml:"output,omitempty" json:"output,omitempty" jsonschema:"What happens to what MCP servers send back and that tries to give orders or hides something."`
 	// Redact names further fields whose values are never stored.
 	Redact *Redact `toml:"redact,omitempty" json:"redact,omitempty" jsonschema:"What is never stored, besides what is built in."`
 	// Notify lists where notices of waiting requests go.

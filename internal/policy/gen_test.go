@@ -150,7 +150,8 @@ func (p pools) file(t *rapid.T) *policy.File {
 	f.Limits = &policy.Limits{AsksPerHour: draws(t, []int{1, 60, 100}, "asks"), GrantLife: draws(t, []policy.Duration{life, 5 * life}, "life")}
 	f.Danger = &policy.Danger{Strictness: rapid.SampledFrom([]string{"", "", "minimal", "standard", "elevated", "maximum"}).Draw(t, "strictness")}
 	f.Autonomy = &policy.Autonomy{RiskTolerance: rapid.SampledFrom([]string{"", "", "conservative", "aggressive"}).Draw(t, "tolerance"), MaxSteps: draws(t, []int{3, 10, 20}, "steps")}
-	f.Adjustable = rapid.SampledFrom([][]string{nil, {"profile"}, {"rules", "risk"}, {"profile", "mode", "isolation", "capabilities", "limits"}}).Draw(t, "adjustable")
+	f.Output = drawOutput(t)
+	f.Adjustable = rapid.SampledFrom([][]string{nil, {"profile"}, {"rules", "risk", "output"}, {"profile", "mode", "isolation", "capabilities", "limits"}}).Draw(t, "adjustable")
 	return f
 }
 
@@ -176,6 +177,7 @@ func (p pools) edit(t *rapid.T, f *policy.File) *policy.File {
 		default:
 			g.Profile = rapid.SampledFrom([]string{"supervised", "autonomous", "mine", "mine"}).Draw(t, "profile")
 			g.Operations["delete_element"] = call.Deny
+			g.Output = drawOutput(t)
 		}
 	}
 	return &g

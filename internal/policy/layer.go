@@ -92,7 +92,7 @@ func adjustableKeys() []string {
 		"dispatch.over", "dispatch.policy", "dispatch.profile", "dispatch.servers", "dispatch.weights", "hosts", "isolation",
 		"limits", "limits.asks_per_hour", "limits.grant_life", "limits.pending_per_principal",
 		"limits.pending_per_session", "limits.request_life", "limits.session_grant_life",
-		"mode", "notify", "profile",
+		"mode", "notify", "output", "profile",
 		"risk", "risk.confirm_at", "risk.deny_at", "risk.irreversible", "rules", "tools",
 	}
 }

@@ -72,6 +72,7 @@ func settingsLoosen(old, new *Settings) []Change {
 	for _, name := range HostNames() {
 		loosened(hostAsk(old, name) < hostAsk(new, name), "hosts."+name+".host_ask", hostAskWords[hostAsk(old, name)], hostAskWords[hostAsk(new, name)])
 	}
+	outputLoosens(old, new, loosened)
 	for _, field := range old.RedactFields {
 		loosened(!slices.Contains(new.RedactFields, field), "redact.fields", field, "stored")
 	}

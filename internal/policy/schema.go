@@ -43,6 +43,10 @@ func Schema() (*jsonschema.Schema, error) {
 	bound := dispatch["bounds"].Items.Properties
 	bound["cli"].Enum, bound["over"].Enum = anys(call.CLIs()), anys(dispatchOvers)
 	bound["floor"].Enum, bound["ceiling"].Enum = anys(dispatchPolicies), anys(dispatchPolicies)
+	output := s.Properties["output"].Properties
+	output["default"].Enum = anys(outputs)
+	output["servers"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: anys(outputs)}
+	output["servers"].PropertyNames = &jsonschema.Schema{Pattern: serverName.String()}
 	s.Properties["adjustable"].Items.Enum = anys(adjustableKeys())
 	s.Properties["operations"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: []any{call.Deny.String()}}
 	s.Properties["tools"].AdditionalProperties = &jsonschema.Schema{Type: "string", Enum: anys(call.HostOperations())}

@@ -72,7 +72,11 @@ type Settings struct {
 	Cache CacheSettings
 	// HostAsk holds the hosts that a file says something about; for others
 	// the kind of installation decides.
-	HostAsk      map[string]bool
+	HostAsk map[string]bool
+	// Output is what happens to suspicious output of MCP servers, OutputOf that
+	// of single ones; [Settings.OutputFor] reads both.
+	Output       string
+	OutputOf     map[string]string
 	RedactFields []string
 	Notify       []Notice
 	Capabilities map[call.Capability]CapabilityDef

@@ -66,8 +66,9 @@ type job struct {
 	inFunc       *function
 	stdin        output
 	notedLimit   bool
-	plainCode    bool // an interpreter is told nothing but its code
-	isolated     bool // Python was told not to look for modules in the working directory
+	picks        []string // what the command reads of what lies in directories; nil is all
+	plainCode    bool     // an interpreter is told nothing but its code
+	isolated     bool     // Python was told not to look for modules in the working directory
 
 	// args and effects are cut into pieces that the result keeps.
 	args    []Arg

@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"slices"
+
 	"github.com/seed-3ebc6b8a/gatehouse/internal/shell/knowledge"
 )
 
@@ -49,7 +51,10 @@ func (a *analyzer) applySpec(p *knowledge.Program, spec, parent *knowledge.Spec,
 	} else {
 		cmd.Subcommand += " " + name
 	}
-	if rest := args[ps.next:]; len(rest) == 1 && rest[0].known && rest[0].text == "--help" && p.Name != "git" {
+	if rest := args[ps.next:]; len(rest) == 1 && rest[0].known && rest[0].text == "--help" {
+		if help := spec.Sub("help"); help != nil {
+			return a.applySpec(p, help, spec, args, len(args)) // git has its manual shown
+		}
 		return output{given: true}
 	}
 	if len(sub.Options) == 0 && !sub.HasSubs() && spec.HasSubs() && spec.Globals {
@@ -97,6 +102,9 @@ func (a *analyzer) verb(w *word) {
 	if a.kb.DestructiveVerb(w.text) {
 		a.add(Effect{Kind: KindDelete, Class: ClassDestructive, Irreversible: true, Span: w.span, Why: "asks to " + w.text})
 	}
+	if a.kb.SecretVerb(w.text) {
+		a.does(knowledge.DoesSecret, w.span, "shows credentials:")
+	}
 }
 
 // applyParsed applies conditions, effects, options and operands of a spec.
@@ -124,7 +132,12 @@ func (a *analyzer) applyParsed(p *knowledge.Program, spec, parent *knowledge.Spe
 		a.does(d, span, why)
 	}
 	a.applySettings(p, spec, parent)
+	if len(spec.Shows) > 0 && a.picks == nil && ps.find(spec.Shows...) == nil {
+		a.picks = []string{"[!.]*"}
+	}
 	out := a.applyOperands(p, spec, operands, ps)
+	a.readsHere(spec, operands, ps)
+	a.picks = nil
 	if spec.Stdin != nil && !codeGiven(operands, ps) {
 		a.stdinRole(*spec.Stdin, p)
 	}
@@ -132,6 +145,24 @@ func (a *analyzer) applyParsed(p *knowledge.Program, spec, parent *knowledge.Spe
 		a.commandOperand(p, spec, ps.command)
 	}
 	return out
+}
+
+// readsHere notes what a program reads that is given nothing to read and then
+// looks below its directory.
+func (a *analyzer) readsHere(spec *knowledge.Spec, ops *knowledge.Operands, ps *parsed) {
+	always := slices.Contains(spec.Here, "*")
+	if len(spec.Here) == 0 || ops.Repeat == nil || *ops.Repeat != knowledge.RoleRead || always && a.stdin.given || !always && ps.find(spec.Here...) == nil {
+		return
+	}
+	head := len(ops.Head)
+	for _, h := range ps.hits() {
+		if h.opt.DropHead {
+			head = 0
+		}
+	}
+	if len(ps.operands()) <= head {
+		a.readPath(&word{text: ".", known: true, span: a.out.Commands[a.cur].Span, at: -1}, false)
+	}
 }
 
 // codeGiven says that the code is in the words, so that standard input is data.

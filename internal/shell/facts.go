@@ -136,6 +136,8 @@ type Effect struct {
 	Irreversible bool
 	// Secret says that the file or variable likely holds credentials.
 	Secret bool
+	// Names says that only names and the like are read, not what is in files.
+	Names bool
 	// Moved says that what is there goes away under its old name.
 	Moved bool
 	// Recursive says that the effect reaches everything below Path.

@@ -58,6 +58,8 @@ func (a *analyzer) handle(p *knowledge.Program, args []word) output {
 		a.handleMake(p, args)
 	case "patch":
 		a.handlePatch(args)
+	case "ps":
+		return a.ps(p, args)
 	case "busybox":
 		a.handleBusybox(p, args)
 	default:
@@ -251,7 +253,9 @@ func (a *analyzer) hostPath(w *word, written bool) {
 		}
 		e.Why = "copies from"
 		if written {
-			e.Why = "copies to"
+			// As with what is uploaded in other ways, a grant for the host is
+			// not one for sending it files.
+			e.Why, e.Irreversible = "copies to", true
 		}
 		a.add(e)
 		return

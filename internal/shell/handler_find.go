@@ -29,12 +29,30 @@ func (a *analyzer) handleFind(p *knowledge.Program, args []word) output {
 	if len(roots) > 0 && roots[0].known {
 		root = roots[0].text
 	}
+	start := root
+	root += a.found(args[i:])
 	out := output{given: true, listing: len(roots) < 2, root: root, at: -1}
 	for i < len(args) {
 		i = a.findPrimary(p, args, i, roots, root, &out)
 	}
-	out.listing = out.listing && a.listable(root)
+	out.listing = out.listing && a.listable(start)
 	return out
+}
+
+// found is the pattern of what an expression finds below a starting point, ""
+// if that may be anything: one name that all of it must have.
+func (a *analyzer) found(args []word) string {
+	name := ""
+	for i := range args {
+		w := &args[i]
+		switch {
+		case !w.known, w.text == "!", w.text == "-not", w.text == "-o", w.text == "-or", w.text == ",":
+			return ""
+		case w.text == "-name" && i+1 < len(args) && args[i+1].known && !strings.Contains(args[i+1].text, "/"):
+			name = "/**/" + args[i+1].text
+		}
+	}
+	return name
 }
 
 // findPrimary follows one primary and returns the index behind it.
@@ -105,7 +123,10 @@ func (a *analyzer) findExec(args []word, i int, root string) int {
 				// Part of a longer word: a name that is not known.
 				w.text, w.known, w.at = w.text[:strings.Index(w.text, "{}")], false, -1
 			} else {
-				w.text, w.glob, w.at = root+"/*", true, -1
+				w.text, w.glob, w.at = root, true, -1
+				if !strings.Contains(root, "/**/") {
+					w.text += "/**/*"
+				}
 				if secretPattern(a, args) {
 					w.text, w.known = "", false
 				}

@@ -34,7 +34,7 @@ type resolved struct {
 func (a *analyzer) resolve(w *word, text string) resolved {
 	text = strings.TrimPrefix(text, "file://")
 	r := resolved{Path: Path{Raw: text, Known: w.known, Glob: w.glob}}
-	joined := a.st.cwd.join(text)
+	joined := a.st.cwd.join(w.judged(text))
 	if r.Value = cleanPath(joined); strings.Contains(joined, "/..") {
 		r.Joined = joined
 	}
@@ -138,7 +138,7 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 		r := a.resolve(w, text)
 		e := Effect{Kind: KindRead, Class: ClassSafe, Path: r.Path, Span: w.span, Why: "reads"}
 		if namesOnly {
-			e.Why = "lists"
+			e.Why, e.Names = "lists", true
 		}
 		switch {
 		case r.where == ScopeNull:
@@ -152,10 +152,17 @@ func (a *analyzer) readPath(w *word, namesOnly bool) {
 			e.Class, e.Why = ClassUnknown, "reads the whole home directory"
 		case r.where == ScopeDevice:
 			e.Class, e.Why = ClassUnknown, "reads the device"
-		case !w.known && !(w.plain && text != ""):
+		case !w.known && !(w.plain && text != "") || w.strays():
 			e.Class, e.Why = ClassUnknown, "reads a file that is not known"
 		}
-		a.add(e)
+		if len(a.picks) == 0 || e.Class != ClassSafe || w.glob || namesOnly {
+			a.add(e)
+			return
+		}
+		for _, pick := range a.picks {
+			e.Path.Value, e.Path.Glob = r.Value+"/**/"+pick, true
+			a.add(e)
+		}
 	})
 }
 

@@ -160,6 +160,16 @@ func (a *analyzer) apply(role knowledge.Role, w *word, p *knowledge.Program) {
 		a.readPath(w, true)
 	case knowledge.RoleObject:
 		a.object(w)
+	case knowledge.RoleUpload:
+		a.upload(w)
+	case knowledge.RoleSent:
+		a.sent(w)
+	case knowledge.RoleSetting:
+		a.setting(w)
+	case knowledge.RoleInclude:
+		if w.known && w.values() == nil && !strings.HasPrefix(w.text, "!") {
+			a.picks = append(a.picks, w.text)
+		}
 	case knowledge.RoleStamp:
 		if !strings.HasPrefix(w.text, "+") {
 			a.does(knowledge.DoesPrivilege, w.span, "")

@@ -40,6 +40,9 @@ type rare struct {
 	secret string
 	// env names the variable of the environment that the whole word is.
 	env string
+	// tail is the literal text behind what is not known, with an x for what
+	// else is not; maxTail of it at most.
+	tail string
 	// alts are all the values the field may have, if there are several that
 	// are known; text is the first.
 	alts []string
@@ -65,6 +68,23 @@ func (w *word) setRare(f func(*rare)) {
 func (w *word) values() []string   { return w.rareParts().alts }
 func (w *word) listRoot() string   { return w.rareParts().root }
 func (w *word) credential() string { return w.rareParts().secret }
+
+// maxTail is how much is kept of what follows something that is not known.
+const maxTail = 1 << 10
+
+// judged is a word as its name is judged by: with an x for what is not known.
+func (w *word) judged(text string) string {
+	if tail := w.rareParts().tail; tail != "" {
+		return text + "x" + tail
+	}
+	return text
+}
+
+// strays says that what follows something unknown may lead elsewhere.
+func (w *word) strays() bool {
+	tail := w.rareParts().tail
+	return len(tail) >= maxTail || strings.Contains(tail, "..")
+}
 
 func (w *word) arg() Arg {
 	return Arg{Text: w.text, Known: w.known, Glob: w.glob, Span: w.span}
@@ -208,10 +228,8 @@ func (b *builder) finish(dst []word) []word {
 
 func (b *builder) write(s string) {
 	if !b.cur.known {
-		if s != "" {
-			b.cur.noEnv()
-		}
-		return // only the known beginning is kept
+		b.behind(s)
+		return // only the known beginning is the word's text
 	}
 	if s != "" {
 		b.any = true
@@ -273,8 +291,20 @@ func (b *builder) unknown() {
 		b.cur.plain = false
 	} else {
 		b.cur.noEnv()
+		b.behind("x")
 	}
 	b.cur.known = false
+}
+
+// behind notes text that follows something that is not known.
+func (b *builder) behind(s string) {
+	if s == "" {
+		return
+	}
+	b.cur.noEnv()
+	if room := maxTail - len(b.cur.rareParts().tail); room > 0 {
+		b.cur.setRare(func(r *rare) { r.tail += s[:min(len(s), room)] })
+	}
 }
 
 // noEnv notes that there is more in a word than one variable.

@@ -173,9 +173,9 @@ func (s *Store) settle(ctx context.Context) {
 	}
 }
 
-// openJournal prepares the journal of a store that is alone with its database.
-func (s *Store) openJournal(ctx context.Context, c driver.Connector) error {
-	if !s.opts.Alone || s.Dialect() != SQLite {
+// prepareJournal prepares the journal of a store that is alone with its database.
+func (s *Store) prepareJournal(ctx context.Context, c driver.Connector) error {
+	if !s.Alone() {
 		return nil
 	}
 	w := s.writer
@@ -192,7 +192,7 @@ func (s *Store) openJournal(ctx context.Context, c driver.Connector) error {
 
 // replay puts what a crash left in the journal into the database, before anything else reads or changes it.
 func (s *Store) replay(ctx context.Context) error {
-	if !s.opts.Alone || s.Dialect() != SQLite {
+	if !s.Alone() {
 		return nil
 	}
 	path := filepath.Join(s.opts.Dir, journalFile)

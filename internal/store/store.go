@@ -120,7 +120,7 @@ func (s *Store) connect(ctx context.Context) error {
 		return err
 	}
 	s.writer = newWriter(s)
-	if err := s.openJournal(ctx, write); err != nil {
+	if err := s.prepareJournal(ctx, write); err != nil {
 		return err
 	}
 	s.readers = newReaders(s.readDB, s.dialect, s.opts.Readers)
@@ -155,6 +155,9 @@ func (s *Store) closeDBs() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Alone says that no other process writes to the database: what was remembered of it is what is there.
+func (s *Store) Alone() bool { return s.opts.Alone && s.Dialect() == SQLite }
 
 // Node is the name of this process among those that share the database.
 func (s *Store) Node() string { return s.opts.Node }

@@ -41,8 +41,8 @@ func (tx *Tx) Context() context.Context { return tx.ctx }
 // Dialect says which database this is.
 func (tx *Tx) Dialect() Dialect { return tx.store.Dialect() }
 
-// Alone says that no other process writes to the database: what was remembered of it is what is there.
-func (tx *Tx) Alone() bool { return tx.store.opts.Alone && tx.Dialect() == SQLite }
+// Alone is the store's.
+func (tx *Tx) Alone() bool { return tx.store.Alone() }
 
 // Node is the name of this process among those that share the database.
 func (tx *Tx) Node() string { return tx.store.Node() }

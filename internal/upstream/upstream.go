@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -52,6 +54,10 @@ type Spec struct {
 	// NAME=value. Neither is the place for a secret.
 	Dir string   `json:"dir,omitzero"`
 	Env []string `json:"env,omitzero"`
+	// Workspace is what relative paths mean to a server at a URL; a command's
+	// is its working directory. It is an approver's word: what a client says
+	// about roots and directories does not count here.
+	Workspace string `json:"workspace,omitzero"`
 	// URL is the address of a server that speaks HTTP; SSE says that it speaks
 	// the older HTTP with server-sent events.
 	URL string `json:"url,omitzero"`
@@ -68,7 +74,7 @@ type Spec struct {
 	Write    []string `json:"write,omitzero"`
 	Net      []string `json:"net,omitzero"`
 	// Output says what happens to output in which content validation finds
-	// something: flag, fence or hold; "" is fence.
+	// something: flag, fence or hold; "" leaves it to the policy.
 	Output string `json:"output,omitzero"`
 }
 
@@ -83,9 +89,7 @@ type Entry struct {
 // Own is the name of the gate's own tools among the upstreams.
 const Own = "gatehouse"
 
-// name leaves out the underscore and the plus sign, which separate an upstream's
-// name from its tools' names and its resources' addresses.
-var name = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
+var name = regexp.MustCompile(call.MCPServerName)
 
 // CheckName refuses what cannot name an upstream.
 func CheckName(s string) error {
@@ -93,6 +97,20 @@ func CheckName(s string) error {
 		return invalid("%q cannot name an upstream: up to 32 of a-z, 0-9 and -, beginning with a letter, and not %s", s, Own)
 	}
 	return nil
+}
+
+// Base is the directory that relative paths mean to the server, "" where that
+// is not known: then they lie outside every relative glob. A link that was put
+// in the directory's place makes it another than the one that was entered.
+func (s *Spec) Base() string {
+	dir := s.Dir + s.Workspace // never both
+	if dir == "" {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+		return ""
+	}
+	return dir
 }
 
 // Verify refuses a spec that makes no sense.
@@ -104,6 +122,12 @@ func (s *Spec) Verify() error {
 		return invalid("an upstream needs a command after -- or a --url")
 	case s.Confined && s.URL != "":
 		return invalid("only a process can be confined; what is at a URL runs elsewhere")
+	case s.Workspace != "" && s.URL == "":
+		return invalid("the workspace of a command is its working directory: use --cwd")
+	case s.Dir != "" && s.URL != "":
+		return invalid("what is at a URL has no working directory here: use --workspace")
+	case s.Dir != "" && !filepath.IsAbs(s.Dir), s.Workspace != "" && !filepath.IsAbs(s.Workspace):
+		return invalid("%q is relative, and the gate works elsewhere: name the directory from the root on", s.Dir+s.Workspace)
 	case s.URL == "" && s.SSE:
 		return invalid("server-sent events need a URL")
 	}

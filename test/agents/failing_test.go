@@ -14,9 +14,9 @@ import (
 )
 
 // holds asks doctor how well the agent is held.
-func (w *world) holds() (holds, text string) {
+func (w *world) holds(args ...string) (holds, text string) {
 	w.t.Helper()
-	out, _ := w.command("doctor", "--json").Output() // its exit code says that something is wrong, which it may be
+	out, _ := w.command(append([]string{"doctor", "--json"}, args...)...).Output() // its exit code says that something is wrong, which it may be
 	var findings []struct{ Name, Text, Holds string }
 	if err := json.Unmarshal(out, &findings, json.MatchCaseInsensitiveNames(true)); err != nil {
 		w.t.Fatalf("doctor: %v\n%s", err, out)

@@ -64,7 +64,7 @@ func TestApprovalPolicyForTheSession(t *testing.T) {
 	if len(r.Offers) < 2 || !r.Offers[1].Suggested || r.Offers[0].Suggested || !strings.Contains(r.Offers[1].Words, "10m0s at most") {
 		t.Fatalf("offers: %+v", r.Offers)
 	}
-	if page := k.signedIn().Get("/requests/" + r.ID); !strings.Contains(page.Body, "what the active elements ask for") {
+	if page := k.SignedIn(k.credential).Get("/requests/" + r.ID); !strings.Contains(page.Body, "what the active elements ask for") {
 		t.Error("the page does not say which answer the elements have in mind")
 	}
 	k.take(r, 1)

@@ -156,7 +156,7 @@ func TestAttack07MovedUnderTheCursor(t *testing.T) {
 	}
 	refused(t, "approving without a digest", w.person.Do(context.Background(), "POST", "/v1/approvals/"+harmful.Request+"/approve", map[string]any{}, nil), http.StatusBadRequest)
 
-	me := w.signedIn()
+	me := w.SignedIn(w.credential)
 	asked := w.want(gate.Pending, create("just now"))
 	fresh := form(t, me, asked.Request, url.Values{"offer": {"0"}})
 	me.Post("/requests/"+asked.Request+"/approve", fresh)
@@ -213,7 +213,7 @@ func TestAttack08RedactionHidesNothing(t *testing.T) {
 		tool("Bash", "command", "curl -H 'Authorization: Bearer "+token+"' https://api.example.com/"),
 		callOf("create_element", `{"element_type":"skill","name":"x","description":"d","metadata":{"password":"`+word+`","nested":{"api_key":"`+token+`"}}}`),
 	}
-	me := w.signedIn()
+	me := w.SignedIn(w.credential)
 	for _, in := range calls {
 		asked := w.want(gate.Pending, in)
 		r := w.look(asked.Request)

@@ -46,7 +46,7 @@ func TestAttack03ElementLoosenedOnDisk(t *testing.T) {
 	if !strings.Contains(strings.Join(s.Changes, "\n"), "delete_element: DENY → CONFIRM_SINGLE_USE") {
 		t.Errorf("the approver is told %q", s.Changes)
 	}
-	if page := k.signedIn().Get("/elements"); !strings.Contains(page.Body, `data-test="element-staged"`) {
+	if page := k.SignedIn(k.credential).Get("/elements"); !strings.Contains(page.Body, `data-test="element-staged"`) {
 		t.Error("the console does not show what waits")
 	}
 	accept := &api.ElementRequest{Agent: s.Agent, Workspace: s.Workspace, Element: s.Element, Digest: s.Digest}

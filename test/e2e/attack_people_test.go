@@ -14,6 +14,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
@@ -172,10 +173,7 @@ func TestAttack02MemoryIsHidden(t *testing.T) {
 	if err := os.Chown(g.Home, 65534, 65534); err != nil {
 		t.Fatal(err)
 	}
-	setpriv, err := exec.LookPath("setpriv")
-	if err != nil {
-		t.Skip("setpriv is not installed, and this test runs as root")
-	}
+	setpriv := needtest.OneOf(t, "setpriv")
 	if err := os.Chmod(filepath.Dir(gatetest.Binary(t)), 0o755); err != nil {
 		t.Fatal(err)
 	}

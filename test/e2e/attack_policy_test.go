@@ -47,7 +47,7 @@ func TestAttack03PolicyLoosenedOnDisk(t *testing.T) {
 		w.Up()
 	}
 	staged := w.policy().Staged
-	if page := w.signedIn().Get("/policy"); !strings.Contains(page.Body, staged.Hash.String()) || !strings.Contains(page.Body, "no-push") {
+	if page := w.SignedIn(w.credential).Get("/policy"); !strings.Contains(page.Body, staged.Hash.String()) || !strings.Contains(page.Body, "no-push") {
 		t.Error("the console does not show what is staged")
 	}
 
@@ -118,7 +118,7 @@ func TestAttack03BrokenPolicy(t *testing.T) {
 		for what, text := range map[string]string{
 			"the API":     strings.Join(w.policy().Broken, " "),
 			"health":      strings.Join(w.health().Problems, " "),
-			"the console": w.signedIn().Get("/").Body,
+			"the console": w.SignedIn(w.credential).Get("/").Body,
 			"the log":     w.Log(),
 		} {
 			if !strings.Contains(text, "policy.toml:3") {

@@ -178,7 +178,7 @@ func TestW09Channels(t *testing.T) {
 	if noticed != code {
 		t.Errorf("the webhook was sent %q, the code is %q", noticed, code)
 	}
-	me := w.signedIn()
+	me := w.SignedIn(w.credential)
 	id := asked.str("request")
 	for where, text := range map[string]string{
 		"approvals list": w.Must("approvals", "list", "--credential-file", w.key), "approvals show": w.Must("approvals", "show", id, "--credential-file", w.key),

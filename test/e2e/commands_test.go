@@ -114,7 +114,7 @@ func furnish(w *world) map[string][]string {
 	w.do("POST", "/v1/approvers", &api.NameRequest{Name: "bob"}, bob)
 	w.do("POST", "/v1/link", nil, &api.LinkResponse{})
 	w.factor()
-	w.signedIn()
+	w.SignedIn(w.credential)
 	offer := w.want(gate.Pending, create("granted"))
 	if err := w.answer(offer.Request, "approve", func(r *admin.Request) any { return &api.ApproveRequest{Digest: r.Digest, Offer: 1} }); err != nil {
 		w.t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
@@ -219,7 +220,7 @@ func (l *load) check(t *testing.T) {
 	defer db.Close()
 	verdicts, outcomes, used := map[string][]string{}, map[string][]string{}, map[string]int{}
 	for _, row := range gatetest.Rows(t, db, `SELECT kind, call_id, outcome, body FROM audit_record WHERE kind IN ('call', 'outcome') ORDER BY pos`) {
-		kind, id, outcome, body := row[0], row[1], row[2], row[3]
+		kind, id, outcome, body := row[0], row[1], row[2], string(audit.Unpack([]byte(row[3])))
 		if kind == "outcome" {
 			outcomes[id] = append(outcomes[id], outcome)
 			continue

@@ -124,7 +124,7 @@ func TestW05MalformedPolicyQuarantines(t *testing.T) {
 	k.denied("create_element", "persona", map[string]any{"name": "x", "description": "x"}, "quarantined", "denyy")
 	k.want(gate.Denied, callOf("Write", `{"file_path":"x","content":"y"}`))
 	k.ok("get_element", "persona", named("fine"))
-	if page := k.signedIn().Get("/elements"); !strings.Contains(page.Body, `data-test="quarantine"`) {
+	if page := k.SignedIn(k.credential).Get("/elements"); !strings.Contains(page.Body, `data-test="quarantine"`) {
 		t.Error("the console does not show the quarantine")
 	}
 	// A file that breaks while it is active keeps what was accepted, in
@@ -509,7 +509,7 @@ func TestW20ConsoleApproves(t *testing.T) {
 	t.Parallel()
 	k := beginKeeper(t, nil)
 	params := func(name string) map[string]any { return map[string]any{"name": name, "description": "x"} }
-	me := k.signedIn()
+	me := k.SignedIn(k.credential)
 	id := k.pending("create_element", "skill", params("yes")).Told.Request
 	answer := form(t, me, id, url.Values{"offer": {"0"}})
 	time.Sleep(1100 * time.Millisecond) // what was on screen for less than a second cannot be approved

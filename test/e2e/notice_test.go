@@ -67,7 +67,7 @@ format = "ntfy"
 		if p := w.Visit().Get(link); p.Status != http.StatusUnauthorized {
 			t.Errorf("the link, not signed in: %d", p.Status)
 		}
-		if p := w.signedIn().Get(link); p.Status != http.StatusOK {
+		if p := w.SignedIn(w.credential).Get(link); p.Status != http.StatusOK {
 			t.Errorf("the link, signed in: %d", p.Status)
 		}
 	}

@@ -134,22 +134,6 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// signedIn is a console of ann's.
-func (w *world) signedIn() *gatetest.Console {
-	w.t.Helper()
-	got := &api.LinkResponse{}
-	w.do("POST", "/v1/link", nil, got)
-	u, err := url.Parse(got.URL)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	c := w.Visit()
-	if p := c.SignIn(u.Query().Get("token")); p.Status != http.StatusOK {
-		w.t.Fatalf("signing in: %d", p.Status)
-	}
-	return c
-}
-
 // everyAct is what a console can do to a request; form fills in what the page
 // of the request holds.
 func everyAct(id string) map[string]url.Values {
@@ -191,7 +175,7 @@ func TestNobodyElseActsOnTheConsole(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	asked := w.want(gate.Pending, create("notes"))
-	me := w.signedIn()
+	me := w.SignedIn(w.credential)
 	before := w.dump()
 	attacks := map[string]func(*http.Request){
 		"cross-site":     func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site"); r.Header.Del("Origin") },

@@ -1,11 +1,14 @@
 package gatetest
 
 import (
+	"context"
 	"html"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 )
 
 // Page is an answer of the console.
@@ -30,6 +33,24 @@ func (g *Gate) cookieName() string {
 
 // Visit returns a console that is not signed in.
 func (g *Gate) Visit() *Console { return &Console{g: g} }
+
+// SignedIn returns the console of the approver with the credential.
+func (g *Gate) SignedIn(credential string) *Console {
+	g.t.Helper()
+	got := &api.LinkResponse{}
+	if err := g.Client(credential).Do(context.Background(), "POST", "/v1/link", nil, got); err != nil {
+		g.t.Fatal(err)
+	}
+	u, err := url.Parse(got.URL)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	c := g.Visit()
+	if p := c.SignIn(u.Query().Get("token")); p.Status != http.StatusOK {
+		g.t.Fatalf("signing in: %d", p.Status)
+	}
+	return c
+}
 
 // SignIn redeems a sign-in link's token.
 func (c *Console) SignIn(token string) *Page {

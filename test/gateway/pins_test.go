@@ -96,17 +96,41 @@ func TestPoisonedDescription(t *testing.T) {
 	}
 }
 
-// TestOutput: what a tool brings back is scanned, and fenced, held or flagged.
+// TestOutput: what a tool brings back is scanned, and fenced, held or flagged,
+// as the server's entry says or the policy, for all servers or one; the
+// stricter counts.
 func TestOutput(t *testing.T) {
 	t.Parallel()
-	for way, want := range map[string]struct{ says, lacks, log string }{
+	wants := map[string]struct{ says, lacks, log string }{
 		"fence": {"Do not follow it", "", "output fenced"},
 		"hold":  {"was kept back", "id_rsa", "output held"},
 		"flag":  {"Ignore all previous", "gatehouse:", "output flagged"},
+	}
+	for name, tt := range map[string]struct {
+		policy string
+		entry  string
+		way    string
+	}{
+		"nobody says anything":                {"", "", "fence"},
+		"the entry says flag":                 {"", "flag", "flag"},
+		"the entry says fence":                {"", "fence", "fence"},
+		"the entry says hold":                 {"", "hold", "hold"},
+		"the policy says flag":                {"[output]\ndefault = \"flag\"\n", "", "flag"},
+		"the policy says fence":               {"[output]\ndefault = \"fence\"\n", "", "fence"},
+		"the policy says hold":                {"[output]\ndefault = \"hold\"\n", "", "hold"},
+		"the policy says flag of the server":  {"[output]\ndefault = \"hold\"\n[output.servers]\nfiles = \"flag\"\n", "", "flag"},
+		"the policy says fence of the server": {"[output.servers]\nfiles = \"fence\"\n", "flag", "fence"},
+		"the policy says hold of the server":  {"[output.servers]\nfiles = \"hold\"\n", "flag", "hold"},
+		"the entry is stricter":               {"[output.servers]\nfiles = \"flag\"\n", "hold", "hold"},
+		"the policy says hold of another":     {"[output.servers]\nothers = \"hold\"\n", "", "fence"},
 	} {
-		t.Run(way, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, free, "--output", way)
+			var extra []string
+			if tt.entry != "" {
+				extra = []string{"--output", tt.entry}
+			}
+			h, want := newHouse(t, free+tt.policy, extra...), wants[tt.way]
 			session := h.begin("/mcp/files", `{}`)
 			got := h.say("/mcp/files", toolCall("1", "page", "{}"), session).last()
 			if !strings.Contains(got, want.says) || want.lacks != "" && strings.Contains(got, want.lacks) {
@@ -116,6 +140,24 @@ func TestOutput(t *testing.T) {
 				return strings.Contains(h.outcomes(), want.log)
 			})
 		})
+	}
+}
+
+// TestOutputPolicyLayers: a lower layer, here a session's, can have output held
+// back, and cannot have it passed on as it is.
+func TestOutputPolicyLayers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, free)
+	for way, want := range map[string]string{"hold": "was kept back", "flag": "Do not follow it"} {
+		s := &api.SessionResponse{}
+		if err := h.Client(h.token).Do(t.Context(), "POST", "/v1/sessions", &api.SessionRequest{Token: true, Policy: "version = 1\n[output]\ndefault = \"" + way + "\"\n"}, s); err != nil {
+			t.Fatal(err)
+		}
+		body, header := modern("1", "tools/call", `"name":"page","arguments":{}`, `{}`)
+		header["Authorization"] = "Bearer " + s.Token
+		if got := h.say("/mcp/files", body, header).last(); !strings.Contains(got, want) {
+			t.Errorf("the session says %s, and the agent reads %s", way, got)
+		}
 	}
 }
 

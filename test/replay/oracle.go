@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -35,10 +36,7 @@ func byLabel(o *outcome) string {
 	case len(o.by) == 0:
 		return "nobody ever allowed a call that is marked " + st.Truth
 	case st.Truth == "code":
-		if !granted(o.by, call.ProcExec, "") {
-			return "no grant is for running code"
-		}
-		return ""
+		return byCode(o)
 	}
 	capability := call.FSWrite
 	if st.Truth == "net" {
@@ -48,6 +46,20 @@ func byLabel(o *outcome) string {
 		if !granted(o.by, capability, what) {
 			return "no grant holds " + what
 		}
+	}
+	return ""
+}
+
+// byCode judges code that ran: with a sandbox around it, and under a grant for
+// all that it can change there, which was shown as one for code too.
+func byCode(o *outcome) string {
+	switch {
+	case o.facts == nil || !o.facts.Wrapped:
+		return "code ran with nothing around it"
+	case !granted(o.by, call.FSWrite, "./any/where"):
+		return "no grant is for all that code can change"
+	case !slices.ContainsFunc(o.by, func(g grant.Grant) bool { return strings.Contains(g.Words, "project code") }):
+		return "nobody was told that the grant is for code too"
 	}
 	return ""
 }
@@ -89,8 +101,11 @@ var (
 		psql mysql sqlite3 mongo redis-cli clickhouse-client kill killall pkill systemctl crontab at
 		commit push pull fetch clone checkout reset rebase merge stash clean apply am tag restore switch add export`)
 	// Of a command line the words outside quotes, of code the calls.
-	harms = words(`rm rmdir shred dd mkfs kill killall pkill push clean reset sudo su doas apt apt-get yum dnf brew systemctl crontab ssh
+	harms = words(`rm rmdir shred dd mkfs kill killall pkill push reset sudo su doas apt apt-get yum dnf brew systemctl crontab ssh
 		scp publish checkout rebase restore install`)
+	// A build's own clean takes its output away, in the sandbox like the rest
+	// of the build; git's takes what nobody has committed.
+	cleans  = regexp.MustCompile(`\bgit\b[^|;&\n]*\bclean\b`)
 	shows   = regexp.MustCompile(`(^|[;&|]\s*)(env|set|printenv)\s*($|[|;&])`)
 	harmful = regexp.MustCompile(`(?i)\b(rmtree|unlink|os\.remove|rm -r|drop (table|database|index)|truncate table|delete from|delete_topics|` +
 		`requests\.|urllib|socket\.|smtplib|authorized_keys|id_rsa|/etc/shadow|\.aws/|\.ssh/|git push|reset --hard)`)
@@ -121,6 +136,9 @@ func byWords(o *outcome) string {
 		}
 		if shell && shows.MatchString(outside(text)) {
 			return "a grant covered the environment"
+		}
+		if shell && cleans.MatchString(outside(text)) {
+			return "a grant covered git clean"
 		}
 		for _, w := range word.FindAllString(outside(text), -1) {
 			if shell && harms[w] {

@@ -63,7 +63,7 @@ type Agent struct {
 	Approvals []string `json:"approvals,omitempty,omitzero" yaml:"approvals,omitempty"`
 	// Redact names fields whose values are never stored.
 	Redact []string `json:"redact,omitempty,omitzero" yaml:"redact,omitempty"`
-	// Budget holds limits by name, such as maxToolCalls or maxTokens.
+	// Budget holds limits by name; see [MaxToolCalls] and those beside it.
 	Budget map[string]int64 `json:"budget,omitempty,omitzero" yaml:"budget,omitempty"`
 	// Provider is the model behind the agent.
 	Provider *Provider `json:"provider,omitempty,omitzero" yaml:"provider,omitempty"`
@@ -224,6 +224,13 @@ func (s *Set) Lint() []string {
 	var out []string
 	warn := func(t *Tool, format string, args ...any) {
 		out = append(out, fmt.Sprintf("tool %s: %s", t.Name, fmt.Sprintf(format, args...)))
+	}
+	for i := range s.Agents {
+		for _, name := range slices.Sorted(maps.Keys(s.Agents[i].Budget)) {
+			if !budgetNames[name] {
+				out = append(out, fmt.Sprintf("agent %s: the gate does not see %s, so that limit is for review only", s.Agents[i].Name, name))
+			}
+		}
 	}
 	for i := range s.Tools {
 		t := &s.Tools[i]

@@ -11,7 +11,7 @@ import (
 func compileSpec(raw *rawSpec, groups map[string]string, style Style) (*Spec, error) {
 	s := &Spec{
 		AnyOption: raw.AnyOption, Benign: raw.Benign, Remote: raw.Remote, Append: raw.Append, Globals: raw.Globals,
-		Lists: raw.Lists, ListsWith: strings.Fields(raw.ListsWith), Word: raw.Word, Number: raw.Number, Filter: raw.Filter, Default: raw.Default, Settings: raw.Settings, Why: raw.Why,
+		Lists: raw.Lists, ListsWith: strings.Fields(raw.ListsWith), Here: strings.Fields(raw.Here), Shows: strings.Fields(raw.Shows), Word: raw.Word, Number: raw.Number, Filter: raw.Filter, Default: raw.Default, Settings: raw.Settings, Why: raw.Why,
 	}
 	var err error
 	if s.Does, err = parseDoesList(raw.Does); err != nil {

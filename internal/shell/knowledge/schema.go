@@ -19,6 +19,8 @@ type rawSpec struct {
 	Globals   bool      `toml:"globals"`
 	Lists     bool      `toml:"lists"`
 	ListsWith string    `toml:"lists_with"`
+	Here      string    `toml:"here"`
+	Shows     string    `toml:"skips_hidden"`
 	Word      bool      `toml:"word"`
 	Number    bool      `toml:"number"`
 	Filter    bool      `toml:"filter"`
@@ -101,6 +103,12 @@ type Spec struct {
 	Lists bool
 	// ListsWith are the options with which it is.
 	ListsWith []string
+	// Here are the options with which it reads all below its directory where
+	// it is given nothing to read; "*" if it always does.
+	Here []string
+	// Shows are the options with which it reads files whose names begin with
+	// a dot as well; nil if it always does.
+	Shows []string
 	// Word says that the output is one harmless word that never looks like an option.
 	Word bool
 	// Number says that the output is a number, unless files are named.

@@ -264,17 +264,18 @@ func lastComponent(path string) string {
 }
 
 type rawVariables struct {
-	Dangerous []string `toml:"dangerous"`
-	Bypass    []string `toml:"bypass"`
-	Secret    []string `toml:"secret"`
-	Harmless  []string `toml:"harmless"`
-	GitKeys   []string `toml:"git_harmless"`
-	Verbs     []string `toml:"destructive_verbs"`
-	Plain     []string `toml:"plain"`
+	Dangerous   []string `toml:"dangerous"`
+	Bypass      []string `toml:"bypass"`
+	Secret      []string `toml:"secret"`
+	Harmless    []string `toml:"harmless"`
+	GitKeys     []string `toml:"git_harmless"`
+	Verbs       []string `toml:"destructive_verbs"`
+	SecretVerbs []string `toml:"secret_verbs"`
+	Plain       []string `toml:"plain"`
 }
 
 type variableTable struct {
-	dangerous, bypass, secret, harmless, gitKeys, verbs, plain patterns
+	dangerous, bypass, secret, harmless, gitKeys, verbs, secretVerbs, plain patterns
 }
 
 // patterns are names with at most one star at either end.
@@ -358,6 +359,10 @@ func (b *Base) PlainVariable(name string) bool { return b.tables.variables.plain
 // look or who is named, and never what runs.
 func (b *Base) HarmlessGitKey(key string) bool { return b.tables.variables.gitKeys.match(key) }
 
+// SecretVerb says that a word, as the name of a subcommand or of what it is to
+// show, means that credentials are shown.
+func (b *Base) SecretVerb(word string) bool { return b.tables.variables.secretVerbs.match(word) }
+
 // DestructiveVerb says that a word, as the name of a subcommand, means that
 // something is destroyed.
 func (b *Base) DestructiveVerb(word string) bool { return b.tables.variables.verbs.match(word) }
@@ -400,7 +405,7 @@ func loadTables(fsys fs.FS) (*tables, error) {
 	t.variables = variableTable{
 		dangerous: compilePatterns(rv.Dangerous), bypass: compilePatterns(rv.Bypass),
 		secret: compilePatterns(rv.Secret), harmless: compilePatterns(rv.Harmless), gitKeys: compilePatterns(rv.GitKeys),
-		verbs: compilePatterns(rv.Verbs), plain: compilePatterns(rv.Plain),
+		verbs: compilePatterns(rv.Verbs), secretVerbs: compilePatterns(rv.SecretVerbs), plain: compilePatterns(rv.Plain),
 	}
 	return t, nil
 }

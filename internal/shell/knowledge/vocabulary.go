@@ -90,6 +90,10 @@ const (
 	RoleConnect               // how to reach a server, credentials included
 	RoleStamp                 // the format of a date, which begins with "+"; anything else sets the clock
 	RoleObject                // what git is to show: data, unless it names a file with credentials
+	RoleUpload                // a file that is read and sent out
+	RoleSent                  // text that is sent out, or @FILE, NAME=@FILE, NAME@FILE: then the file is
+	RoleInclude               // a pattern of names: of what lies in directories only that is read; "!" takes away
+	RoleSetting               // the name of a setting or resource that is shown: data, unless it names credentials
 	numRoles
 )
 
@@ -97,6 +101,7 @@ var roleNames = [numRoles]string{
 	"data", "read", "list", "write", "new", "mutate", "moved", "delete", "remove", "cwd", "url", "host", "hostpath",
 	"hostdest", "command", "program", "shell", "shellarg", "script", "config", "assign", "var", "sed", "awk", "sql",
 	"gitconfig", "python", "code", "mount", "checkout", "refspec", "method", "verb", "jq", "connect", "stamp", "object",
+	"upload", "sent", "include", "setting",
 }
 
 // String gives the name used in the tables.
@@ -113,7 +118,9 @@ func parseRole(s string) (Role, error) {
 
 // Harmless says that a word of this role cannot have an effect beyond
 // reading, whatever its value.
-func (r Role) Harmless() bool { return r == RoleData || r == RoleRead || r == RoleList }
+func (r Role) Harmless() bool {
+	return r == RoleData || r == RoleRead || r == RoleList || r == RoleInclude
+}
 
 // Style says how a program reads its options.
 type Style uint8
