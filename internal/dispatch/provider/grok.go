@@ -19,7 +19,7 @@ var grok = adapter{
 	env:     []string{"XAI_API_KEY", "GROK_API_KEY", "XAI_BASE_URL"},
 	login:   [][2]string{{".grok/auth.json", ".grok/auth.json"}},
 	hosts:   []string{"api.x.ai:443", "cli-chat-proxy.grok.com:443", "auth.x.ai:443"},
-	models:  []string{"grok-4.5", "grok-build"},
+	modelIn: setting{".grok/config.toml", "models.default"},
 	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGrok,
 }
