@@ -370,10 +370,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.upstreams.watch(ctx, d.stamp) })
 	g.Go(func() error { return d.front.Run(ctx) })
-	g.Go(func() error {
-		defer d.dispatch.Wait()
-		return d.jobs.Run(ctx)
-	})
+	g.Go(func() error { return d.jobs.Run(ctx) })
 	g.Go(func() error { return d.tidyFlight(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
