@@ -112,7 +112,8 @@ func (s *Server) mcpCaller(req *http.Request, id string) (p call.Principal, isHe
 		return p, false, false, public(err)
 	}
 	c.surface, c.workspace = "mcp", req.Header.Get(workspaceHeader)
-	if c.tokenID == "" {
+	bare := c.tokenID == "" && c.peer != nil // known by its process alone
+	if bare {
 		// A server that an agent's host started speaks for the agent that the
 		// host's hook speaks for, so that what is active for one is for both.
 		agent, err := s.opts.Doors.Inside(req.Context(), c.peer)
@@ -122,7 +123,7 @@ func (s *Server) mcpCaller(req *http.Request, id string) (p call.Principal, isHe
 		c.agent = cmp.Or(agent, c.agent)
 	}
 	p, err = s.principal(req.Context(), c, id, "")
-	if c.tokenID == "" && id != NewSession && errors.Is(err, session.ErrForeign) {
+	if bare && id != NewSession && errors.Is(err, session.ErrForeign) {
 		// It began before the hook did, or outlived it. Its own session is another
 		// one now, which tells it to begin again.
 		p, err = s.principal(req.Context(), c, "", "")

@@ -148,7 +148,7 @@ func TestEdited(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, "")
 	id, answer := h.wait(h.create())
-	editID, err := h.Desk.Edit(t.Context(), h.alice, id, h.request(id).Digest, []byte(`{"name":"edited"}`))
+	editID, err := h.Desk.Edit(t.Context(), h.alice, id, h.request(id).Digest, []byte(`{"description":"a test","name":"edited"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestEdited(t *testing.T) {
 	if diff := cmp.Diff([]string{"edited", editID, "pending", id}, []string{old.State, old.EditedTo, edit.State, edit.EditOf}); diff != "" {
 		t.Errorf("the two requests (-want +got):\n%s", diff)
 	}
-	if string(edit.Call.Args) != `{"name":"edited"}` || edit.Digest == old.Digest {
+	if string(edit.Call.Args) != `{"description":"a test","name":"edited"}` || edit.Digest == old.Digest {
 		t.Errorf("the person is shown another call: %s", edit.Call.Args)
 	}
 	if n := h.count(openCalls); n != 0 {
@@ -165,7 +165,7 @@ func TestEdited(t *testing.T) {
 	h.approve(editID, 0)
 	ans := <-answer
 	h.check(ans, gate.Allowed, "alice")
-	if ans.Edited == nil || string(ans.Edited.Args) != `{"name":"edited"}` {
+	if ans.Edited == nil || string(ans.Edited.Args) != `{"description":"a test","name":"edited"}` {
 		t.Errorf("the caller would run another call: %+v", ans.Edited)
 	}
 	h.want(gate.Pending, h.create()) // the original was never approved

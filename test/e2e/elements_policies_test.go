@@ -50,8 +50,10 @@ func TestExportIsImport(t *testing.T) {
 	t.Parallel()
 	k := beginKeeper(t, map[string]string{"personas/guard.md": persona("guard", lockedDown)})
 	export := func() string {
-		var out struct{ Content string }
-		if err := json.Unmarshal(k.ok("export_element", "persona", named("guard")).Raw, &out); err != nil || !strings.Contains(out.Content, "delete_element") {
+		var out struct {
+			Content string `json:"content"`
+		}
+		if err := json.Unmarshal([]byte(k.ok("export_element", "persona", named("guard")).Text), &out); err != nil || !strings.Contains(out.Content, "delete_element") {
 			t.Fatalf("exported: %v %q", err, out.Content)
 		}
 		return out.Content
