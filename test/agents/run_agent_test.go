@@ -41,7 +41,7 @@ unknown = "AUTO_APPROVE"
 func confined(t *testing.T, name string) *world {
 	t.Helper()
 	needtest.Programs(t, "bwrap")
-	w := &world{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
+	w := &world{t: t, cli: gatetest.CLI(t, name), home: t.TempDir(), dir: t.TempDir()}
 	for _, dir := range []string{w.home, w.dir} {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
