@@ -163,7 +163,7 @@ func (a *agent) name(e *event, peer session.Peer) error {
 	return nil
 }
 
-func surface(host string) string { return "hook:" + host }
+func surface(host string) string { return session.HookSurface + host }
 
 // judge takes the call of an event through the gate.
 func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, bound *Bound) Reply {

@@ -53,6 +53,14 @@ func allNeeds() []need {
 			programs: []string{"podman"}, deb: "podman", users: []string{"sandbox"},
 		},
 		{
+			name: "Docker", why: "the sandbox back-end of that name",
+			programs: []string{"dockerd", "/usr/sbin/dockerd"}, deb: "docker.io", users: []string{"sandbox"},
+		},
+		{
+			name: "newuidmap", why: "Podman for an ordinary user",
+			programs: []string{"newuidmap"}, deb: "uidmap", users: []string{"sandbox"},
+		},
+		{
 			name: "runc", why: "containers where the other runtime refuses the layout of the control groups",
 			programs: []string{"runc", "/usr/sbin/runc"}, deb: "runc", users: []string{"sandbox"},
 		},
@@ -88,6 +96,30 @@ func allNeeds() []need {
 			name: "Chromium", why: "the console in a real browser",
 			programs: []string{"chromium", "chromium-browser", "google-chrome"}, deb: "chromium",
 			users: []string{"internal/console", "test/e2e"},
+		},
+		{
+			name: "a display", why: "dialogs and notices on a desktop",
+			programs: []string{"Xvfb"}, deb: "xvfb xauth", users: []string{"test/e2e"},
+		},
+		{
+			name: "hands on the display", why: "windows found, and their text taken",
+			programs: []string{"xdotool"}, deb: "xdotool", users: []string{"test/e2e"},
+		},
+		{
+			name: "a clipboard", why: "windows found, and their text taken",
+			programs: []string{"xclip"}, deb: "xclip", users: []string{"test/e2e"},
+		},
+		{
+			name: "zenity", why: "the dialog that shows a code",
+			programs: []string{"zenity"}, deb: "zenity", users: []string{"test/e2e"},
+		},
+		{
+			name: "a notification service", why: "notices on the desktop's own bus",
+			programs: []string{"dunst"}, deb: "dunst", users: []string{"test/e2e"},
+		},
+		{
+			name: "the desktop's bus", why: "notices on the desktop's own bus",
+			programs: []string{"dbus-monitor"}, deb: "dbus-bin dbus-daemon", users: []string{"test/e2e"},
 		},
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{
