@@ -9,8 +9,14 @@ import (
 // each runs a test for every CLI that can be driven.
 func each(t *testing.T, fn func(t *testing.T, name string)) {
 	t.Helper()
+	eachOf(t, canary.Names(), fn)
+}
+
+// eachOf runs a test for some CLIs.
+func eachOf(t *testing.T, names []string, fn func(t *testing.T, name string)) {
+	t.Helper()
 	t.Parallel()
-	for _, name := range canary.Names() {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fn(t, name)

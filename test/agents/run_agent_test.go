@@ -41,7 +41,7 @@ unknown = "AUTO_APPROVE"
 func confined(t *testing.T, name string) *world {
 	t.Helper()
 	needtest.Programs(t, "bwrap")
-	w := &world{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
+	w := &world{t: t, cli: gatetest.CLI(t, name), home: t.TempDir(), dir: t.TempDir()}
 	for _, dir := range []string{w.home, w.dir} {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -149,10 +149,13 @@ func TestHeldInsideARun(t *testing.T) {
 	}
 }
 
+// runAgents are the agents that `gatehouse run --agent` knows.
+var runAgents = []string{"claude", "codex", "gemini", "grok"}
+
 // TestAgentsStartConfined: an agent starts in its sandbox with nothing written to
 // the person's home but its own.
 func TestAgentsStartConfined(t *testing.T) {
-	each(t, func(t *testing.T, name string) {
+	eachOf(t, runAgents, func(t *testing.T, name string) {
 		w := confined(t, name)
 		cmd := exec.Command(gatetest.Binary(t), "run", "--agent", name, "--", "--version")
 		cmd.Dir = w.dir
@@ -196,7 +199,7 @@ func (w *world) reckless(url string) []string {
 // that brings settings along to be rid of it, and again in a second run, after
 // the agent has written such settings into its own home.
 func TestEveryAgentHeldInsideARun(t *testing.T) {
-	each(t, func(t *testing.T, name string) {
+	eachOf(t, runAgents, func(t *testing.T, name string) {
 		w := confined(t, name)
 		for path, text := range repositorySettings[name] {
 			w.write(filepath.Join(w.dir, path), text)

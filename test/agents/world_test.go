@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,25 +45,10 @@ type world struct {
 	credential string
 }
 
-// cli finds an agent's program, or skips the test.
-func cli(t *testing.T, name string) canary.CLI {
-	t.Helper()
-	variable := "GATEHOUSE_CLI_" + strings.ToUpper(name)
-	folder := os.Getenv(variable)
-	if folder == "" {
-		t.Skipf("%s names no folder with the CLI %s; go run ./test/all installs it", variable, name)
-	}
-	program := filepath.Join(folder, "node_modules", ".bin", name)
-	if _, err := os.Stat(program); err != nil {
-		t.Skipf("the CLI %s could not be had: %v", name, err)
-	}
-	return canary.CLI{Name: name, Program: program}
-}
-
 // begin starts a gate with an agent that is not connected yet.
 func begin(t *testing.T, name string) *world {
 	t.Helper()
-	w := &world{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
+	w := &world{t: t, cli: gatetest.CLI(t, name), home: t.TempDir(), dir: t.TempDir()}
 	w.Gate = gatetest.New(t)
 	w.Env = []string{"HOME=" + w.home}
 	w.write(filepath.Join(w.Home, "policy.toml"), policyText)
@@ -147,52 +131,16 @@ func (w *world) exists(name string) bool {
 }
 
 // present keeps a person's channel open while the test runs.
-func (w *world) present() {
-	w.t.Helper()
-	ctx, leave := context.WithCancel(context.Background())
-	joined, left := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(left)
-		first := true
-		_ = w.Client(w.credential).Watch(ctx, func() error { // it ends when the test does
-			if first {
-				close(joined)
-			}
-			first = false
-			return nil
-		})
-	}()
-	w.t.Cleanup(func() { leave(); <-left })
-	<-joined
-}
+func (w *world) present() { w.Present(w.credential) }
 
 // answerOr waits for the agent's question. The test fails if the agent ends
 // without one.
 func (w *world) answerOr(ended <-chan []string) admin.Request {
-	w.t.Helper()
-	for {
-		list := &api.ApprovalList{}
-		if err := w.Client(w.credential).Do(context.Background(), "GET", "/v1/approvals?state=pending", nil, list); err != nil {
-			w.t.Fatal(err)
-		}
-		if len(list.Requests) > 0 {
-			return list.Requests[0]
-		}
-		select {
-		case results := <-ended:
-			w.t.Fatalf("the agent ended without a question; the model saw %q", results)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	return gatetest.Pending(w.Gate, w.credential, ended)
 }
 
 // approve says yes to a request, once.
-func (w *world) approve(r admin.Request) {
-	w.t.Helper()
-	if err := w.Client(w.credential).Do(context.Background(), "POST", "/v1/approvals/"+r.ID+"/approve", &api.ApproveRequest{Digest: r.Digest}, nil); err != nil {
-		w.t.Fatal(err)
-	}
-}
+func (w *world) approve(r admin.Request) { w.Approve(w.credential, r) }
 
 // deny says no to a request, in words for the agent.
 func (w *world) deny(r admin.Request, text string) {
@@ -228,15 +176,8 @@ func (w *world) stopStarted() {
 	}
 }
 
-// records lists the log's records of calls, oldest first.
-func (w *world) records(kind string) []admin.Record {
-	w.t.Helper()
-	page := &api.LogPage{}
-	if err := w.Client(w.credential).Do(context.Background(), "GET", "/v1/log?limit=200&kind="+kind, nil, page); err != nil {
-		w.t.Fatal(err)
-	}
-	return page.Records
-}
+// records lists the log's records of a kind.
+func (w *world) records(kind string) []admin.Record { return w.Records(w.credential, kind) }
 
 // bodies are the records of a kind, as they are stored.
 func (w *world) bodies(kind string) string {

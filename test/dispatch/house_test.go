@@ -1,18 +1,15 @@
 package dispatch_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
 	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
@@ -143,64 +140,19 @@ func (h *house) exists(name string) bool {
 }
 
 // present keeps a person's channel open while the test runs.
-func (h *house) present() { present(h.t, h.Gate, h.credential) }
-
-func present(t *testing.T, g *gatetest.Gate, credential string) {
-	t.Helper()
-	ctx, leave := context.WithCancel(context.Background())
-	joined, left := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(left)
-		first := true
-		_ = g.Client(credential).Watch(ctx, func() error { // it ends when the test does
-			if first {
-				close(joined)
-			}
-			first = false
-			return nil
-		})
-	}()
-	t.Cleanup(func() { leave(); <-left })
-	<-joined
-}
+func (h *house) present() { h.Present(h.credential) }
 
 // pending waits for the run's question. The test fails if the run ends without
 // one.
 func (h *house) pending(ended <-chan answer) admin.Request {
-	h.t.Helper()
-	for {
-		list := &api.ApprovalList{}
-		if err := h.Client(h.credential).Do(context.Background(), "GET", "/v1/approvals?state=pending", nil, list); err != nil {
-			h.t.Fatal(err)
-		}
-		if len(list.Requests) > 0 {
-			return list.Requests[0]
-		}
-		select {
-		case a := <-ended:
-			h.t.Fatalf("the run ended without a question: %+v", a)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return gatetest.Pending(h.Gate, h.credential, ended)
 }
 
 // yes approves a request, once.
-func (h *house) yes(r admin.Request) {
-	h.t.Helper()
-	if err := h.Client(h.credential).Do(context.Background(), "POST", "/v1/approvals/"+r.ID+"/approve", &api.ApproveRequest{Digest: r.Digest}, nil); err != nil {
-		h.t.Fatal(err)
-	}
-}
+func (h *house) yes(r admin.Request) { h.Approve(h.credential, r) }
 
 // approve says yes to the run's question.
 func (h *house) approve(ended <-chan answer) { h.yes(h.pending(ended)) }
 
 // records lists the log's records of a kind.
-func (h *house) records(kind string) []admin.Record {
-	h.t.Helper()
-	page := &api.LogPage{}
-	if err := h.Client(h.credential).Do(context.Background(), "GET", "/v1/log?limit=200&kind="+kind, nil, page); err != nil {
-		h.t.Fatal(err)
-	}
-	return page.Records
-}
+func (h *house) records(kind string) []admin.Record { return h.Records(h.credential, kind) }

@@ -92,7 +92,7 @@ func (d *desk) ask(token, tool string, args map[string]any) *dispatch.Answer {
 }
 
 // present keeps a person's channel open while the test runs.
-func (d *desk) present() { present(d.t, d.Gate, d.credential) }
+func (d *desk) present() { d.Gate.Present(d.credential) }
 
 func (d *desk) runs() int {
 	text, _ := os.ReadFile(filepath.Join(d.standIn, "runs")) // none yet is none

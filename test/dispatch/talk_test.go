@@ -26,7 +26,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/provider"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
+	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,20 +43,8 @@ func each(t *testing.T, fn func(t *testing.T, name string)) {
 	}
 }
 
-// cli finds an agent's program, or skips the test.
-func cli(t *testing.T, name string) canary.CLI {
-	t.Helper()
-	variable := "GATEHOUSE_CLI_" + strings.ToUpper(name)
-	folder := os.Getenv(variable)
-	if folder == "" {
-		needtest.Missing(t, variable+" names no folder with the CLI "+name)
-	}
-	program := filepath.Join(folder, "node_modules", ".bin", name)
-	if _, err := os.Stat(program); err != nil {
-		needtest.Missing(t, "the CLI "+name+" could not be had: "+err.Error())
-	}
-	return canary.CLI{Name: name, Program: program}
-}
+// cli finds an agent's program.
+func cli(t *testing.T, name string) canary.CLI { return gatetest.CLI(t, name) }
 
 // agent is a CLI with a home and a directory of its own.
 type agent struct {

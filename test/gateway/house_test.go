@@ -206,3 +206,27 @@ func (h *house) approve() {
 		h.t.Fatal(err)
 	}
 }
+
+// narrowed opens a session with a policy of its own and returns a token for it.
+func (h *house) narrowed(policy string) string {
+	h.t.Helper()
+	s := &api.SessionResponse{}
+	if err := h.Client(h.token).Do(h.t.Context(), "POST", "/v1/sessions", &api.SessionRequest{Token: true, Policy: policy}, s); err != nil {
+		h.t.Fatal(err)
+	}
+	return s.Token
+}
+
+// calls lists the operations on record with what became of them.
+func (h *house) calls() string {
+	h.t.Helper()
+	list := &api.LogPage{}
+	if err := h.Client(h.credential).Do(h.t.Context(), "GET", "/v1/log?kind=call", nil, list); err != nil {
+		h.t.Fatal(err)
+	}
+	var out []string
+	for _, r := range list.Records {
+		out = append(out, r.Operation+" "+r.Outcome)
+	}
+	return strings.Join(out, ", ")
+}

@@ -149,12 +149,9 @@ func TestOutputPolicyLayers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, free)
 	for way, want := range map[string]string{"hold": "was kept back", "flag": "Do not follow it"} {
-		s := &api.SessionResponse{}
-		if err := h.Client(h.token).Do(t.Context(), "POST", "/v1/sessions", &api.SessionRequest{Token: true, Policy: "version = 1\n[output]\ndefault = \"" + way + "\"\n"}, s); err != nil {
-			t.Fatal(err)
-		}
+		token := h.narrowed("version = 1\n[output]\ndefault = \"" + way + "\"\n")
 		body, header := modern("1", "tools/call", `"name":"page","arguments":{}`, `{}`)
-		header["Authorization"] = "Bearer " + s.Token
+		header["Authorization"] = "Bearer " + token
 		if got := h.say("/mcp/files", body, header).last(); !strings.Contains(got, want) {
 			t.Errorf("the session says %s, and the agent reads %s", way, got)
 		}

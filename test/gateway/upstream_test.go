@@ -99,6 +99,14 @@ func answer(m *wire.Message, say func(string, ...any)) {
 		result(`{"prompts":[{"name":"hello"}]}`)
 	case "prompts/get":
 		result(`{"messages":[{"role":"user","content":{"type":"text","text":"hello"}}]}`)
+	case "resources/list":
+		result(`{"resources":[{"uri":"notes:open","name":"open"},{"uri":"notes:secret","name":"secret"}]}`)
+	case "resources/read":
+		result(`{"contents":[{"uri":"notes:open","text":"a note"}]}`)
+	case "completion/complete":
+		result(`{"completion":{"values":["one"]}}`)
+	case "resources/subscribe", "resources/unsubscribe":
+		result(`{}`)
 	case "tools/call":
 		switch m.String("name") {
 		case "echo":

@@ -198,6 +198,36 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
+// TestProgressWhileWaiting: a client that sends a progress token has its call held
+// and hears of it until a person has answered; then it runs.
+func TestProgressWhileWaiting(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, asking)
+	session := h.begin("/mcp/files", `{}`)
+	next := h.stream(t.Context(), "/mcp/files",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"a":1},"_meta":{"progressToken":"p-1"}}}`, session)
+	first, second := next(), next()
+	for _, m := range []*wire.Message{first, second} {
+		if m.Method != "notifications/progress" || m.String("progressToken") != "p-1" {
+			t.Fatalf("while it waits the client hears %s", m.Raw)
+		}
+	}
+	if string(first.Value(first.Param("progress"))) == string(second.Value(second.Param("progress"))) {
+		t.Errorf("the progress stands still: %s", second.Raw)
+	}
+	if got := h.upstreamHeard("tools/call"); len(got) != 0 {
+		t.Fatalf("it ran before it was approved: %q", got)
+	}
+	h.approve()
+	m := next()
+	for m.Method == "notifications/progress" {
+		m = next()
+	}
+	if !strings.Contains(string(m.Raw), `"heard"`) {
+		t.Errorf("the answer: %s", m.Raw)
+	}
+}
+
 // TestTask: a client that asks for a task gets one at once, and the call runs
 // when it is approved, once, for its owner.
 func TestTask(t *testing.T) {
