@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -105,6 +106,7 @@ func (s *Snapshot) explainSettings() []ExplainedSetting {
 		"dispatch.policy":                       set.Dispatch.Policy,
 		"dispatch.over":                         set.Dispatch.Over,
 		"dispatch.cli_effects":                  set.Dispatch.CLIEffects,
+		"dispatch.confine":                      strconv.FormatBool(set.Dispatch.Confine),
 		"dispatch.max_running":                  fmt.Sprint(set.Dispatch.MaxRunning),
 		"dispatch.max_running_per_cli":          fmt.Sprint(set.Dispatch.MaxRunningPerCLI),
 		"dispatch.max_queued":                   fmt.Sprint(set.Dispatch.MaxQueued),
