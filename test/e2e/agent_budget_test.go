@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
 // as has a sub-agent make a call.
@@ -199,5 +202,50 @@ func TestW21SubAgentsDrawFromTheirShare(t *testing.T) {
 	at("h-2", 2, 1)
 	if log := w.Must("audit", "list", "--kind", "budget", "--json", "--credential-file", w.key); strings.Count(log, `"kind": "budget"`) != 3 {
 		t.Errorf("three shares are not on record:\n%s", log)
+	}
+}
+
+// TestW21OverNodes: shares hold on several nodes of one database as on one.
+func TestW21OverNodes(t *testing.T) {
+	t.Parallel()
+	n := beginTwo(t, func(a, b *gatetest.Gate) {
+		for _, g := range []*gatetest.Gate{a, b} {
+			write(t, policyOf(g), lenient)
+			write(t, filepath.Join(g.Home, "tools.yaml"), "gatehouse: 1\nagents:\n  - {name: coder, tools: [], budget: {maxToolCalls: 6}}\n")
+		}
+	})
+	nodes := []*client.Client{n.agent, n.b.Client(n.token)}
+	for _, c := range nodes {
+		submit(t, c, callOf("list_elements", "")) // so that there is a session
+	}
+	b := &grant.Budget{}
+	if err := nodes[0].Do(t.Context(), "POST", "/v1/budgets/declared/delegate", &api.DelegateRequest{
+		To: "h", Needs: []api.PlannedNeed{{Need: "tool.calls", Uses: 2}},
+	}, b); err != nil {
+		t.Fatal(err)
+	}
+	var mine, theirs atomic.Int32
+	var wg sync.WaitGroup
+	for i := range 16 {
+		for path, n := range map[string]*atomic.Int32{"": &mine, "h/x": &theirs} {
+			wg.Go(func() {
+				in := as(path, callOf("any_tool", fmt.Sprintf(`{"n":%d}`, i)))
+				in.Kind = "external"
+				out := &api.CallResponse{}
+				if err := nodes[i%2].Do(context.Background(), "POST", "/v1/calls", in, out); err != nil {
+					t.Error(err)
+				}
+				if out.Verdict == gate.Allowed {
+					n.Add(1)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if mine.Load() != 4 || theirs.Load() != 2 {
+		t.Errorf("let through: %d of the parent's 4, %d of the sub-agent's 2", mine.Load(), theirs.Load())
+	}
+	if err := nodes[1].Do(t.Context(), "POST", "/v1/budgets/"+b.ID+"/return", &api.ReturnRequest{}, nil); err != nil {
+		t.Errorf("the other node does not take it back: %v", err)
 	}
 }
