@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
@@ -106,6 +103,14 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	if !known {
 		return block(fmt.Sprintf("Denied: %q is no agent that the gate knows; it knows %s.", r.Host, strings.Join(Names(), ", ")))
 	}
+	reply := h.handle(ctx, &a, r)
+	if reply.Exit == blocked && a.explain != nil {
+		reply.Stdout = a.explain(strings.TrimSpace(string(reply.Stderr)))
+	}
+	return reply
+}
+
+func (h *Hooks) handle(ctx context.Context, a *agent, r *Request) Reply {
 	e, err := a.parse(r.Event)
 	if err == nil {
 		err = e.check()
@@ -129,7 +134,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	p.Path = call.Below(p.Path, e.path)
 	switch e.moment {
 	case before, prompt:
-		return h.judge(ctx, &a, r, e, p, &bound)
+		return h.judge(ctx, a, r, e, p, &bound)
 	case after:
 		return h.close(ctx, e, p, gate.Succeeded)
 	case failed:
@@ -158,16 +163,17 @@ func (a *agent) name(e *event, peer session.Peer) error {
 	return nil
 }
 
-func surface(host string) string { return "hook:" + host }
+func surface(host string) string { return session.HookSurface + host }
 
 // judge takes the call of an event through the gate.
 func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, bound *Bound) Reply {
 	if e.moment == prompt && h.open.has(p, e) {
 		return Reply{} // the gate has judged it; this question is the host's own
 	}
+	at := Place{Rewrites: a.rewrites && !e.fixed, Inside: r.Inside, Launcher: h.launcher()}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: at.Wraps(),
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
@@ -175,7 +181,7 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	})
 	switch {
 	case ans.Verdict == gate.Allowed:
-		return h.start(ctx, a, r, e, p, ans)
+		return h.start(ctx, a, at, e, p, ans)
 	case ans.HostAsks:
 		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
@@ -189,31 +195,17 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	return block(ans.Message)
 }
 
-// start lets the host run what was allowed: the call as it is, as a person
-// edited it, or in a sandbox of the gate's. Where the host cannot do that, or
-// nothing holds what must be held, it runs nothing.
-func (h *Hooks) start(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, ans *gate.Answer) Reply {
-	var edited jsontext.Value
+// start lets the host run what was allowed, or runs nothing.
+func (h *Hooks) start(ctx context.Context, a *agent, at Place, e *event, p call.Principal, ans *gate.Answer) Reply {
 	id := ans.CallID
 	if ans.Edited != nil {
-		edited, id = ans.Edited.Args, ans.Edited.ID
+		id = ans.Edited.ID
 	}
-	switch {
-	case ans.Edited != nil && !a.rewrites:
-		// It was allowed as edited, and this host would run the original.
-		h.finish(ctx, id, p, gate.Refused, "the host cannot be given another input")
-		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(edited))
-	case ans.Run != nil:
-		var err error
-		if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
-			h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
-			return block("Not run: " + err.Error() + ".")
-		}
-	case slices.Contains(ans.Requires, call.Guarantee{Name: "confined"}) && !r.Inside:
-		h.finish(ctx, id, p, gate.Refused, "nothing confines it")
-		return block("Not run: it was allowed only confined, and nothing confines it here.")
+	edited, not := at.Input(ans, e.input)
+	if not != nil {
+		h.finish(ctx, id, p, gate.Refused, not.Detail)
+		return block(not.Message)
 	}
-	edited = WithNotes(edited, e.input)
 	told := e.input
 	if edited != nil {
 		told = edited
@@ -227,31 +219,6 @@ func (h *Hooks) launcher() []string {
 		return nil
 	}
 	return h.opts.Launcher()
-}
-
-// WithNotes gives an edited input the members back that were left out of the
-// call because they have no effect: hosts refuse an input without them.
-func WithNotes(edited, original jsontext.Value) jsontext.Value {
-	if edited == nil {
-		return nil
-	}
-	var have, had map[string]jsontext.Value
-	if json.Unmarshal(edited, &have) != nil || json.Unmarshal(original, &had) != nil {
-		return edited
-	}
-	for _, name := range call.NoteFields() {
-		if v, ok := had[name]; ok && have[name] == nil {
-			have[name] = v
-		}
-	}
-	out, err := json.Marshal(have)
-	if err != nil {
-		return edited
-	}
-	if out, err = call.Canonical(out); err != nil {
-		return edited
-	}
-	return out
 }
 
 // close records how a call ended that the gate opened in this session. What it
