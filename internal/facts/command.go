@@ -21,6 +21,7 @@ func (x *extractor) command(strs []String) {
 		x.unknown("runs a command that is not in the usual place", true)
 		return
 	}
+	x.nul(strings.IndexByte(text, 0) >= 0, text)
 	dir, ok := x.workdir(strs)
 	if !ok {
 		x.unknown("runs a command in a directory that cannot be told", true)

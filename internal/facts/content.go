@@ -14,6 +14,16 @@ var severities = map[content.Severity]Severity{content.High: High, content.Mediu
 // understood are the categories that the analysis of a command judges itself.
 var understood = map[content.Category]bool{content.Command: true, content.Path: true}
 
+// nul notes a NUL byte in a path or a command: where one program sees the end
+// of it, another reads on. Nothing is to be asked about that.
+func (x *extractor) nul(is bool, text string) {
+	if is {
+		x.facts.Findings = append(x.facts.Findings, Finding{
+			Category: "path", Rule: "nul", Evidence: call.Evidence{Where: "args", Text: fmt.Sprintf("%q holds a NUL byte", text)},
+		})
+	}
+}
+
 // scan runs content validation over every string of the call.
 func (x *extractor) scan() {
 	found, err := content.ScanJSON(x.call.Args, nil)

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"errors"
 	"path"
 	"strconv"
 	"strings"
@@ -161,6 +162,7 @@ func (x *extractor) doubt() {
 func (x *extractor) resolve(word string) (real, byWords, problem string) {
 	p, err := match.CleanPath(x.base, word)
 	if err != nil {
+		x.nul(errors.Is(err, match.ErrNUL), word)
 		return "", "", err.Error()
 	}
 	if p.Magic {

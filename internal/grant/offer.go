@@ -174,7 +174,6 @@ func words(needs []call.Need, confines bool) string {
 func scopeWords(n call.Need) string {
 	files := n.Capability == call.FSRead || n.Capability == call.FSWrite || n.Capability == call.FSDelete
 	tree, isTree := strings.CutSuffix(n.Scope, "/**")
-	dir, isDir := strings.CutSuffix(n.Scope, "/*")
 	switch {
 	case n.Capability == call.ProcExec && n.Scope == call.Confined:
 		return "project code (tests, builds, scripts) confined to the workspace without network"
@@ -186,8 +185,6 @@ func scopeWords(n call.Need) string {
 		return "anywhere in the workspace"
 	case files && isTree:
 		return "under " + tree
-	case files && isDir:
-		return "directly in " + dir
 	case files:
 		return "to " + n.Scope
 	}

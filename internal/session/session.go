@@ -349,14 +349,6 @@ func (g *Registry) rebind(tx *store.Tx, s *Session, p Process) error {
 	return err
 }
 
-// SetAttendance says whether someone is there to be asked.
-func (g *Registry) SetAttendance(tx *store.Tx, id string, a Attendance) error {
-	if a != Interactive && a != Unattended {
-		return fmt.Errorf("%w: %q is not an attendance: use interactive or unattended", ErrInvalid, a)
-	}
-	return g.change(tx, id, func(s *Session) error { s.Attendance = a; return nil })
-}
-
 // SetMode says what the gate does with decisions in the session.
 func (g *Registry) SetMode(tx *store.Tx, id string, m Mode) error {
 	if m != Enforce && m != Observe && m != Plan {

@@ -288,9 +288,8 @@ func TestSessionRoundTrip(t *testing.T) {
 			t.Errorf("the agent is %q", want.Agent)
 		}
 		h.write(t, func(tx *store.Tx) error { return h.SetMode(tx, want.ID, session.Plan) })
-		h.write(t, func(tx *store.Tx) error { return h.SetAttendance(tx, want.ID, session.Unattended) })
 		h.write(t, func(tx *store.Tx) error { return h.Touch(tx, want.ID) })
-		want.Mode, want.Attendance = session.Plan, session.Unattended
+		want.Mode = session.Plan
 		var got, found *session.Session
 		var list []*session.Session
 		h.write(t, func(tx *store.Tx) error {

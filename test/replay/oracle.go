@@ -73,13 +73,10 @@ func granted(grants []grant.Grant, c call.Capability, what string) bool {
 				continue
 			}
 			tree, isTree := strings.CutSuffix(n.Scope, "/**")
-			dir, isDir := strings.CutSuffix(n.Scope, "/*")
 			switch {
 			case what == "" || n.Scope == what:
 				return true
 			case isTree && (tree == "." && strings.HasPrefix(what, "./") || strings.HasPrefix(what, tree+"/")):
-				return true
-			case isDir && strings.HasPrefix(what, dir+"/") && !strings.Contains(what[len(dir)+1:], "/"):
 				return true
 			}
 		}

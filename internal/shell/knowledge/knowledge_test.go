@@ -22,6 +22,9 @@ func TestBuiltin(t *testing.T) {
 		}
 		lint(t, p.Name, &p.Spec)
 	}
+	if n := len(knowledge.Builtin().Programs()); n < 120 {
+		t.Errorf("%d programs, want at least 120", n)
+	}
 	for _, want := range []string{"coreutils", "git", "package managers", "cloud", "databases", "containers", "editors", "shells and interpreters", "agent CLIs", "network", "archives", "system"} {
 		if families[want] == 0 {
 			t.Errorf("no program of the family %q", want)
