@@ -14,6 +14,6 @@
 // What it never does: change or delete a record (triggers refuse that too), number a record inside the decision's
 // transaction, sign one size with two roots, or look into a record's body.
 //
-// Where to start reading: record.go for what is hashed, append.go for the chain, sequence.go for the tree, verify.go for
+// Where to start reading: record.go for what is hashed, pack.go for how a body is stored, append.go for the chain, sequence.go for the tree, verify.go for
 // what must hold; posting.go and list.go for the filters.
 package audit

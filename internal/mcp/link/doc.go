@@ -2,7 +2,8 @@
 //
 // A [Conn] takes messages as bytes and hands back what the upstream says, as
 // bytes, in order. There are two kinds. [HTTP] speaks Streamable HTTP: every
-// message is a request of its own and its answer or stream comes back on it.
+// message is a request of its own and its answer or stream comes back on it,
+// over a connection of a [Pool] where that is plain HTTP.
 // [Pipe] speaks over one stream in each direction: the standard input and
 // output of a process ([StartProcess]), the older HTTP with server-sent events
 // ([DialSSE]), or a connection that somebody else opened ([NewPipe]). What comes
