@@ -80,7 +80,6 @@ type Run struct {
 type Service struct {
 	opts     Options
 	programs programs
-	follows  sync.WaitGroup
 
 	mu      sync.Mutex
 	running map[string]*plan // by job
@@ -190,8 +189,6 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 		if err := s.finish(ctx, given.CallID, c.Principal, gate.Succeeded, "answered by the job "+b.ID); err != nil {
 			return nil, err
 		}
-	} else {
-		s.follow(c, given.CallID, b.ID)
 	}
 	if !async {
 		wait, cancel := context.WithTimeout(ctx, s.opts.Deadline)
@@ -232,6 +229,7 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
 		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
 		After: func() { p.clean(s.opts.Log) },
+		Over:  func(b job.Job) { s.over(rec.CallID, b) },
 	}
 	if rec.Time.IsZero() { // it is put on record with the start, in one commit
 		spec.Entering = func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) }
@@ -317,30 +315,20 @@ func sameTool(a, b string) bool {
 	return strings.EqualFold(a, b) || call.FoldTool(a) != a && call.FoldTool(a) == call.FoldTool(b)
 }
 
-// follow records how a run ended, whether anybody waits for it or not.
-func (s *Service) follow(c *call.Call, callID, jobID string) {
-	s.follows.Go(func() {
-		ctx := context.Background()
-		b, err := s.opts.Jobs.WaitOver(ctx, jobID)
-		s.note(jobID, nil)
-		if err != nil {
-			return // the gate ends; what is open then is closed as unknown
-		}
-		outcome := gate.Failed
-		switch b.State {
-		case job.Completed:
-			outcome = gate.Succeeded
-		case job.Unknown:
-			outcome = gate.Unknown
-		}
-		if err := s.finish(ctx, callID, c.Principal, outcome, b.Error); err != nil {
-			s.opts.Log.Error("the end of a request could not be recorded", "job", jobID, "error", err)
-		}
-	})
+// over records how a run ended, whether anybody waits for it or not.
+func (s *Service) over(callID string, b job.Job) {
+	s.note(b.ID, nil)
+	outcome := gate.Failed
+	switch b.State {
+	case job.Completed:
+		outcome = gate.Succeeded
+	case job.Unknown:
+		outcome = gate.Unknown
+	}
+	if err := s.finish(context.Background(), callID, b.Owner, outcome, b.Error); err != nil {
+		s.opts.Log.Error("the end of a request could not be recorded", "job", b.ID, "error", err)
+	}
 }
-
-// Wait returns when the ends of all runs are recorded; the jobs must have ended.
-func (s *Service) Wait() { s.follows.Wait() }
 
 // Bind notes the CLI's own name of the conversation that a job was, in the
 // transaction that ends the job.

@@ -62,6 +62,8 @@ type Spec struct {
 	// After runs when nothing of it runs any more, before the outcome is recorded;
 	// not if Start fails.
 	After func()
+	// Over is told how it ended, once that is on record; not if Start fails.
+	Over func(Job)
 }
 
 // The bounds of Spec.Idle.

@@ -341,9 +341,16 @@ func (j *Jobs) finish(l *live, e ending, driven error) {
 	wait := 10 * time.Millisecond
 	for began := time.Now(); ; wait = min(2*wait, time.Second) {
 		ctx, cancel := context.WithTimeout(context.Background(), j.opts.Lease)
-		err := j.store.Write(ctx, func(tx *store.Tx) error { return j.conclude(tx, b) })
+		var final Job
+		err := j.store.Write(ctx, func(tx *store.Tx) (err error) {
+			final, err = j.conclude(tx, b)
+			return err
+		})
 		cancel()
 		if err == nil {
+			if l.spec.Over != nil {
+				l.spec.Over(final)
+			}
 			return
 		}
 		if errors.Is(err, store.ErrClosed) || time.Since(began) > j.opts.Lease {
@@ -411,21 +418,22 @@ func (j *Jobs) parse(l *live, b *Job) error {
 	return nil
 }
 
-// conclude writes the end, if the job is still this run's.
-func (j *Jobs) conclude(tx *store.Tx, b Job) error {
+// conclude writes the end, if the job is still this run's, and returns what is on
+// record then.
+func (j *Jobs) conclude(tx *store.Tx, b Job) (Job, error) {
 	now, err := tx.Now()
 	if err != nil {
-		return err
+		return b, err
 	}
 	was, err := j.read(tx, b.ID, tx.ForUpdate())
 	if err != nil {
-		return err
+		return b, err
 	}
 	if was.State.Over() || was.run != j.run {
-		return nil // others have said what they could
+		return was, nil // others have said what they could
 	}
 	b.cancel, b.Seq = was.cancel, was.Seq
-	return j.over(tx, &b, now)
+	return b, j.over(tx, &b, now)
 }
 
 // over writes a final state.
@@ -436,5 +444,6 @@ func (j *Jobs) over(tx *store.Tx, b *Job, now time.Time) error {
 		phase = "completed"
 	}
 	b.Seq++
+	store.Notify(tx, freeTopic, "")
 	return errors.Join(j.update(tx, b), j.record(tx, b), note(tx, b.ID, now, Event{Phase: phase, Kind: "terminal", Text: string(b.State)}))
 }

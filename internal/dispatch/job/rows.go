@@ -21,6 +21,9 @@ func topic(id string) string { return "job " + id }
 // cancelTopic is where wishes to cancel are announced, with the job as payload.
 const cancelTopic = "job-cancel"
 
+// freeTopic is where it is announced that a job is over, and its place free.
+const freeTopic = "job-free"
+
 const columns = `id, cli, correlation, request_key, approval, agent, session, path, state, exit_code, error, category, retries, node, run,
 	pid, pid_start, uid, boot, machine, asked, started, ended, expires, stdout, stderr, confined, cancel, sealed, result, mac`
 

@@ -29,7 +29,9 @@ func (j *Jobs) Start(ctx context.Context, s Spec) (Job, error) {
 	}
 	if now {
 		err = j.begin(ctx, l)
-	} else {
+		now = !errors.Is(err, errFull)
+	}
+	if !now {
 		err = j.queue(ctx, l)
 	}
 	b := l.snapshot()
@@ -138,12 +140,15 @@ func (j *Jobs) queue(ctx context.Context, l *live) error {
 	}
 	limits := j.opts.Limits().withDefaults()
 	j.mu.Lock()
-	if j.free(limits, l.spec.CLI) { // a place became free meanwhile
+	switch {
+	case l.running: // it has a place here, and waits for other nodes
+		close(l.turn)
+	case j.free(limits, l.spec.CLI): // a place became free meanwhile
 		j.running[""]++
 		j.running[l.spec.CLI]++
 		l.running = true
 		close(l.turn)
-	} else {
+	default:
 		j.waiting = append(j.waiting, l)
 	}
 	j.mu.Unlock()
@@ -166,15 +171,60 @@ func (j *Jobs) await(l *live, most time.Duration) {
 		j.leave(l)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), j.opts.Lease)
-	defer cancel()
-	if err := j.begin(ctx, l); err != nil {
+	if err := j.beginIfRoom(l, timer.C); err != nil {
 		l.stop(reason{Failed, ExitFailure, "spawn_error", "it could not be started: " + err.Error()})
 		j.finish(l, ending{Code: ExitNone}, nil)
 		j.leave(l)
 		return
 	}
 	j.attend(l)
+}
+
+// beginIfRoom begins a job when the nodes together have room for it.
+func (j *Jobs) beginIfRoom(l *live, late <-chan time.Time) error {
+	waiting, done := context.WithCancel(context.Background())
+	defer done()
+	freed := j.store.Subscribe(waiting, freeTopic)
+	for {
+		ctx, cancel := context.WithTimeout(waiting, j.opts.Lease)
+		err := j.begin(ctx, l)
+		cancel()
+		if !errors.Is(err, errFull) {
+			return err
+		}
+		select {
+		case <-freed:
+		case <-time.After(j.opts.Lease): // that a node went away with its jobs is told by nobody
+		case <-l.stopped:
+			return err
+		case <-late:
+			l.stop(reason{Expired, ExitQueue, "saturated", "it waited too long for its turn; nothing was run"})
+			return err
+		}
+	}
+}
+
+// errFull says that the nodes together run as many jobs as they may.
+var errFull = errors.New("as many jobs run on all nodes as may")
+
+// room judges, in the transaction of the start record, whether the nodes that
+// share a database together have room for another job of a CLI. Nodes judge one
+// after the other: each locks the leases of all. A node that is alone has
+// counted already.
+func (j *Jobs) room(tx *store.Tx, cli string) error {
+	if tx.Alone() {
+		return nil
+	}
+	if _, err := store.All(tx, func(rows *store.Rows) (run string, err error) { return run, rows.Scan(&run) },
+		`SELECT run FROM job_lease ORDER BY run`+tx.ForUpdate()); err != nil {
+		return err
+	}
+	var all, same int
+	err := tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN cli = $1 THEN 1 ELSE 0 END), 0) FROM job WHERE state = 'running'`, cli).Scan(&all, &same)
+	if limits := j.opts.Limits().withDefaults(); err == nil && (all >= limits.Running || same >= limits.PerCLI) {
+		err = errFull
+	}
+	return err
 }
 
 // begin makes the process ready and the start record durable, in this order,
@@ -279,6 +329,9 @@ func (j *Jobs) enter(tx *store.Tx, l *live, b Job, e Event) (Job, error) {
 	b.Asked, b.Seq = now, 1
 	if b.State == Running {
 		b.Started = now
+		if err := j.room(tx, b.CLI); err != nil {
+			return b, err
+		}
 		if err := j.record(tx, &b); err != nil {
 			return b, err
 		}
@@ -303,6 +356,9 @@ func (j *Jobs) promote(tx *store.Tx, l *live, base Job, e Event) (Job, error) {
 	}
 	if b.State != Queued || b.run != j.run || b.cancel {
 		return base, fmt.Errorf("%w: the job is not waiting any more", ErrInvalid)
+	}
+	if err := j.room(tx, b.CLI); err != nil {
+		return base, err
 	}
 	b.State, b.process, b.Started, b.Retries = Running, base.process, now, base.Retries
 	b.Seq++

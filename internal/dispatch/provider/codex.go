@@ -16,7 +16,7 @@ var codex = adapter{
 	env:     []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"},
 	login:   [][2]string{{".codex/auth.json", ".codex/auth.json"}},
 	hosts:   []string{"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"},
-	models:  []string{"gpt-5-codex", "gpt-5"},
+	modelIn: setting{".codex/config.toml", "model"},
 	channel: "approvals of codex app-server",
 	prepare: prepareCodex,
 }

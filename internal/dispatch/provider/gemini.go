@@ -18,12 +18,13 @@ var gemini = adapter{
 		"dangerouslySkipPermissions": "it is a flag of Claude Code; Gemini CLI's is approvalMode yolo", "alwaysApprove": "it is a flag of Grok",
 		"dangerouslyBypassApprovalsAndSandbox": "it is a flag of Codex; Gemini CLI's is approvalMode yolo",
 	},
-	env:     []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
-	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
-	hosts:   []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
-	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
-	channel: "permission requests of the Agent Client Protocol",
-	prepare: prepareGemini,
+	env:      []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
+	login:    [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
+	hosts:    []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
+	modelEnv: []string{"GEMINI_MODEL"},
+	modelIn:  setting{".gemini/settings.json", "model.name"},
+	channel:  "permission requests of the Agent Client Protocol",
+	prepare:  prepareGemini,
 }
 
 func prepareGemini(b *builder) error {

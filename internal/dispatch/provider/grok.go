@@ -19,7 +19,7 @@ var grok = adapter{
 	env:     []string{"XAI_API_KEY", "GROK_API_KEY", "XAI_BASE_URL"},
 	login:   [][2]string{{".grok/auth.json", ".grok/auth.json"}},
 	hosts:   []string{"api.x.ai:443", "cli-chat-proxy.grok.com:443", "auth.x.ai:443"},
-	models:  []string{"grok-4.5", "grok-build"},
+	modelIn: setting{".grok/config.toml", "models.default"},
 	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGrok,
 }
@@ -56,8 +56,13 @@ func grokGated(b *builder) error {
 	default:
 		b.held("permissionMode " + t.PermissionMode)
 	}
-	b.file(".grok/config.toml", inrun.GrokConfig+"\n"+b.Template[".grok/config.toml"])
-	b.file(".grok/requirements.toml", inrun.GrokRequirements)
+	for name, with := range map[string]func(string) (string, error){".grok/config.toml": GrokConfig, ".grok/requirements.toml": GrokRequirements} {
+		text, err := with(b.Template[name])
+		if err != nil {
+			return &RefusedError{Field: "cli", CLI: b.CLI, Why: err.Error()}
+		}
+		b.file(name, text)
+	}
 	b.args(inrun.GrokArgs(t.Model)...)
 	start := inrun.ACPStart{Host: "grok", Prompt: t.Text(), Dir: b.Input.Dir}
 	if b.Known {

@@ -18,12 +18,13 @@ var mistral = adapter{
 		"alwaysApprove":                        "it is a flag of Grok; Vibe's is permissionMode auto-approve",
 		"strictMcpConfig":                      "mcpServers is tracked for the score only: Vibe uses its own MCP configuration",
 	},
-	env:     []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
-	login:   [][2]string{{".vibe/.env", ".vibe/.env"}},
-	hosts:   []string{"api.mistral.ai:443"},
-	models:  []string{"devstral-2", "mistral-medium"},
-	channel: "a strict hook",
-	prepare: prepareMistral,
+	env:      []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
+	login:    [][2]string{{".vibe/.env", ".vibe/.env"}},
+	hosts:    []string{"api.mistral.ai:443"},
+	modelEnv: []string{"VIBE_ACTIVE_MODEL"},
+	modelIn:  setting{".vibe/config.toml", "active_model"},
+	channel:  "a strict hook",
+	prepare:  prepareMistral,
 }
 
 func prepareMistral(b *builder) error {

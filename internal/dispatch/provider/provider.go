@@ -116,8 +116,10 @@ type adapter struct {
 	prepare func(*builder) error
 	// hosts are where its models are.
 	hosts []string
-	// models are the names that work with it, for want of a list of its own.
-	models []string
+	// modelEnv are variables, and modelIn the place in its settings, that say
+	// which model it takes by itself.
+	modelEnv []string
+	modelIn  setting
 }
 
 var adapters = map[string]*adapter{"claude": &claude, "codex": &codex, "gemini": &gemini, "grok": &grok, "mistral": &mistral}
@@ -144,10 +146,6 @@ func Knows(cli, field string) bool {
 // Logins are the files in which a CLI keeps its login: below the user's home,
 // and below its own.
 func Logins(cli string) [][2]string { return adapters[cli].login }
-
-// Models are names that work with a CLI. It may know others, and its default is
-// its own affair.
-func Models(cli string) []string { return adapters[cli].models }
 
 // common are the variables that every CLI gets.
 var common = []string{
