@@ -65,6 +65,7 @@ func BenchmarkEgress(b *testing.B) {
 		b.ReportMetric(rate(proxy.quarter), k.name+"-MiB/s")
 		b.ReportMetric(rate(proxy.quarter)/rate(direct.quarter), k.name+"-proxy/direct")
 		b.ReportMetric(rate(proxy.median)/rate(direct.median), k.name+"-proxy/direct-median")
+		b.ReportMetric(rate(proxy.processor)/rate(direct.processor), k.name+"-proxy/direct-processor")
 	}
 	b.ReportMetric(0, "ns/op")
 }

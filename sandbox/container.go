@@ -15,24 +15,21 @@ func containerArgs(engine Backend, p *plan, from containerRoot, uid, gid int, di
 	l := p.limits
 	args := []string{
 		"run", "--rm", "--name=" + containerName(dir), "--interactive", "--pull=never", "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges",
-		"--read-only", "--ipc=private", "--pid=private", "--uts=private", "--hostname=sandbox", "--log-driver=none", "--init=false",
+		"--read-only", "--ipc=private", "--cgroupns=private", "--hostname=sandbox", "--log-driver=none",
 		"--user=" + strconv.Itoa(uid) + ":" + strconv.Itoa(gid), "--workdir=" + p.dir,
 		// The engines' own defaults are above what they may set where they are
 		// themselves confined.
 		"--ulimit=core=0", ulimit("nofile", l.OpenFiles, hard.files), ulimit("nproc", l.Processes, hard.processes),
 	}
 	private := ":rw,nosuid,nodev,mode=1777"
-	switch engine {
-	case Podman:
-		// It would fill private places with what the image has there.
-		args, private = append(args, "--read-only-tmpfs=false"), private+",notmpcopyup"
+	if engine == Podman {
+		// It would fill private places with what the image has there. What it has
+		// to be told Docker does anyway.
+		args, private = append(args, "--read-only-tmpfs=false", "--pid=private", "--uts=private", "--init=false",
+			"--security-opt=mask=/proc/acpi:/proc/kcore:/proc/keys:/proc/timer_list"), private+",notmpcopyup"
 		if from.keep {
 			args = append(args, "--userns=keep-id")
 		}
-		args = append(args, "--cgroupns=private", "--security-opt=mask=/proc/acpi:/proc/kcore:/proc/keys:/proc/timer_list")
-	case Docker:
-		args = slicesWithout(args, "--pid=private", "--uts=private", "--init=false")
-		args = append(args, "--cgroupns=private")
 	}
 	if l.Memory > 0 {
 		args = append(args, "--memory="+strconv.FormatInt(l.Memory, 10))
@@ -106,18 +103,4 @@ func bindMount(path string, readOnly bool) string {
 		m += ",readonly"
 	}
 	return m
-}
-
-func slicesWithout(list []string, drop ...string) []string {
-	var out []string
-next:
-	for _, s := range list {
-		for _, d := range drop {
-			if s == d {
-				continue next
-			}
-		}
-		out = append(out, s)
-	}
-	return out
 }

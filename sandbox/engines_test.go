@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -67,33 +68,35 @@ var dockerEngine = sync.OnceValue(func() error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ready := make(chan bool, 1)
-	var said strings.Builder
+	ready, ended := make(chan error, 1), make(chan struct{})
 	go func() {
+		defer close(ended)
+		// The signal comes when the thread that started it ends, not the process.
+		runtime.LockOSThread()
+		if err := cmd.Start(); err != nil {
+			ready <- err
+			return
+		}
+		var said strings.Builder
 		lines := bufio.NewScanner(log)
-		for lines.Scan() {
-			if strings.Contains(lines.Text(), "API listen on") {
-				ready <- true
-				break
-			}
+		for lines.Scan() && !strings.Contains(lines.Text(), "API listen on") {
 			said.WriteString(lines.Text() + "\n")
+		}
+		if strings.Contains(lines.Text(), "API listen on") {
+			ready <- nil
+		} else {
+			ready <- errors.New("the engine did not start: " + said.String())
 		}
 		for lines.Scan() { // an engine that nobody listens to waits
 		}
-		close(ready)
+		_ = cmd.Wait()
 	}()
 	cleanups = append(cleanups, func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		for range ready {
+		if cmd.Process != nil {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
 		}
-		_ = cmd.Wait()
+		<-ended
 		_ = os.RemoveAll(dir)
 	})
-	if !<-ready {
-		return errors.New("the engine did not start: " + said.String())
-	}
-	return nil
+	return <-ready
 })

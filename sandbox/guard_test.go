@@ -71,6 +71,25 @@ func TestAttack38OnlyNamedSockets(t *testing.T) {
 	}
 }
 
+// TestAttack38HostSockets: sockets of the host that lie in a declared root, in
+// no root at all, or nowhere in the file system.
+func TestAttack38HostSockets(t *testing.T) {
+	for _, a := range reachAttempts() {
+		if a.how != "unix socket" && a.how != "abstract socket" {
+			continue
+		}
+		for _, b := range []sandbox.Backend{sandbox.Bubblewrap, sandbox.Landlock} {
+			owner := 0
+			if b == sandbox.Landlock && os.Getuid() == 0 {
+				owner = escapeUser
+			}
+			if a.confined(t, b, owner) {
+				t.Errorf("%s: %s: ESCAPED", b, a.name)
+			}
+		}
+	}
+}
+
 func TestMainForCommandLines(t *testing.T) {
 	var out, errs strings.Builder
 	o := sandbox.Options{Spec: script(work(t), "cat; exit 4")}

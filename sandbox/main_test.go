@@ -3,6 +3,7 @@
 package sandbox_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -24,6 +25,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 3 && os.Args[1] == "known-user" {
 		fmt.Fprintln(os.Stderr, knownUser(os.Args[2], os.Args[3:]))
 		os.Exit(1)
+	}
+	if len(os.Args) > 3 && os.Args[1] == "interactive" {
+		o := sandbox.Options{Spec: sandbox.Spec{Command: []string{"/bin/sh", "-c", os.Args[3]}, Dir: os.Args[2]}, Interactive: true}
+		code, _ := sandbox.Main(context.Background(), o, os.Stdin, os.Stdout, os.Stderr)
+		os.Exit(code)
 	}
 	if len(os.Args) > 2 && os.Args[1] == "attack" {
 		attack(os.Args[2], os.Args[3:])
