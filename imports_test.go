@@ -73,7 +73,8 @@ var order = [][]string{
 
 	// Clients of the gate, which speak its API, and the commands.
 	{"internal/client", "internal/canary", "internal/connect", "internal/install", "internal/transcript"},
-	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
+	{"internal/connect/rules"}, // rules of agents' settings as rules of the policy
+	{"tool", "tool/vet"},       // what authors of tools use, and what holds their code against it
 	{"tool/serve", "tool/standard", "tool/tooltest"},
 	{"examples/internal/program"},
 	{"examples/echo", "examples/fetch", "examples/report", "examples/search"},

@@ -23,7 +23,7 @@ var owners = map[string][]string{
 	"golang.org/x/net": {"internal/match", "sandbox", "internal/mcp"},
 	// Parsers, each behind one door.
 	"mvdan.cc/sh/v3":                      {"internal/shell"},
-	"github.com/pelletier/go-toml/v2":     {"internal/policy", "internal/shell/knowledge", "internal/risk", "internal/manifest", "internal/dispatch/provider"},
+	"github.com/pelletier/go-toml/v2":     {"internal/policy", "internal/shell/knowledge", "internal/risk", "internal/manifest", "internal/dispatch/provider", "internal/connect/rules"},
 	"go.yaml.in/yaml/v3":                  {"internal/content", "internal/element", "internal/aql", "internal/api", "tool/declare", "internal/manifest"},
 	"github.com/google/jsonschema-go":     {"internal/policy", "internal/manifest", "internal/api", "internal/mcp", "tool"},
 	"github.com/cedar-policy/cedar-go":    {"internal/policy"},

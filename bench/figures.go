@@ -194,8 +194,23 @@ var figures = []figure{
 		bar: 6,
 	},
 	{
-		name: "sandbox: bytes through the proxy against direct", pkg: "sandbox",
+		name: "sandbox: bytes through the proxy (CONNECT) against direct", pkg: "sandbox",
 		value: metric{"BenchmarkEgress", "bare-MiB/s"}, ratio: metric{"BenchmarkEgress", "bare-proxy/direct"},
+		bar: 0.7, atLeast: true,
+	},
+	{
+		name: "sandbox: bytes through the proxy (SOCKS5) against direct", pkg: "sandbox",
+		value: metric{"BenchmarkEgress", "socks-MiB/s"}, ratio: metric{"BenchmarkEgress", "socks-proxy/direct"},
+		bar: 0.7, atLeast: true,
+	},
+	{
+		name: "sandbox: bytes out through the proxy against direct", pkg: "sandbox",
+		value: metric{"BenchmarkEgress", "upload-MiB/s"}, ratio: metric{"BenchmarkEgress", "upload-proxy/direct"},
+		bar: 0.7, atLeast: true,
+	},
+	{
+		name: "sandbox: plain HTTP through the proxy against direct", pkg: "sandbox",
+		value: metric{"BenchmarkEgress", "http-MiB/s"}, ratio: metric{"BenchmarkEgress", "http-proxy/direct"},
 		bar: 0.7, atLeast: true,
 	},
 	{

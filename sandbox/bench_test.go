@@ -3,22 +3,12 @@
 package sandbox_test
 
 import (
-	"context"
-	"crypto/tls"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
-	"github.com/seed-3ebc6b8a/gatehouse/sandbox/egress"
 )
 
 // rounds is how often each way is taken at least.
@@ -86,127 +76,4 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(ms(m[0].median)/ms(m[1].median), "full/bwrap-median")
 	b.ReportMetric(ms(m[2].median)/ms(m[3].median), "landlock/true-median")
 	b.ReportMetric(0, "ns/op")
-}
-
-const bulk = 64 << 20
-
-// BenchmarkEgress compares downloads through the proxy with direct ones on
-// loopback: bare bytes, and TLS as nearly all real traffic is. The ratio that
-// is promised is 0.7.
-func BenchmarkEgress(b *testing.B) {
-	chunk := make([]byte, 256<<10)
-	pour := func(w io.Writer) {
-		for range bulk / len(chunk) {
-			if _, err := w.Write(chunk); err != nil {
-				return
-			}
-		}
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				pour(c)
-			}()
-		}
-	}()
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { pour(w) }))
-	defer secure.Close()
-	proxy := bulkProxy(b, map[uint16]string{9: l.Addr().String(), 443: secure.Listener.Addr().String()})
-	buf := make([]byte, 256<<10)
-	drain := func(c net.Conn) error {
-		defer c.Close()
-		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, buf)
-		return err
-	}
-	tunnel := func(port string) (net.Conn, error) {
-		c, err := net.Dial("tcp", proxy)
-		if err != nil {
-			return nil, err
-		}
-		_, _ = io.WriteString(c, "CONNECT bulk.test:"+port+" HTTP/1.1\r\nHost: bulk.test:"+port+"\r\n\r\n")
-		head := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
-		if _, err := io.ReadFull(c, head); err != nil || !strings.Contains(string(head), " 200 ") {
-			return nil, fmt.Errorf("%q %v", head, err)
-		}
-		return c, nil
-	}
-	fetch := func(c net.Conn, err error) error {
-		if err != nil {
-			return err
-		}
-		t := tls.Client(c, &tls.Config{InsecureSkipVerify: true, ServerName: "bulk.test"})
-		if _, err := io.WriteString(t, "GET / HTTP/1.1\r\nHost: bulk.test\r\nConnection: close\r\n\r\n"); err != nil {
-			return err
-		}
-		return drain(t)
-	}
-	m := interleaved(b,
-		func() error {
-			c, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				return err
-			}
-			return drain(c)
-		},
-		func() error {
-			c, err := tunnel("9")
-			if err != nil {
-				return err
-			}
-			return drain(c)
-		},
-		func() error { return fetch(net.Dial("tcp", secure.Listener.Addr().String())) },
-		func() error { return fetch(tunnel("443")) },
-	)
-	reportRates(b, m)
-}
-
-func reportRates(b *testing.B, m []timing) {
-	rate := func(d time.Duration) float64 { return bulk / d.Seconds() / (1 << 20) }
-	b.ReportMetric(rate(m[0].quarter), "bare-MiB/s")
-	b.ReportMetric(rate(m[1].quarter)/rate(m[0].quarter), "bare-proxy/direct")
-	b.ReportMetric(rate(m[1].median)/rate(m[0].median), "bare-proxy/direct-median")
-	b.ReportMetric(rate(m[2].quarter), "tls-MiB/s")
-	b.ReportMetric(rate(m[3].quarter)/rate(m[2].quarter), "tls-proxy/direct")
-	b.ReportMetric(rate(m[3].median)/rate(m[2].median), "tls-proxy/direct-median")
-	b.ReportMetric(0, "ns/op")
-}
-
-// bulkProxy serves one name whose ports lead to the given addresses.
-func bulkProxy(b *testing.B, ports map[uint16]string) string {
-	b.Helper()
-	rules, err := egress.ParseRules([]string{"bulk.test:*"}, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	proxy, err := egress.New(egress.Config{
-		Rules: rules,
-		Resolve: func(context.Context, string) ([]netip.Addr, error) {
-			return []netip.Addr{netip.MustParseAddr("192.88.99.1")}, nil
-		},
-		Dial: func(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", ports[to.Port()])
-		},
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	go func() { _ = proxy.Serve(l) }()
-	b.Cleanup(func() { _ = proxy.Close() })
-	return l.Addr().String()
 }

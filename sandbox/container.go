@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,23 +11,22 @@ import (
 // The container has no network, no capabilities, a read-only root, and mounts
 // for exactly what was declared; the second stage adds its own filter and
 // checks the rest. dir holds the second stage.
-func containerArgs(engine Backend, p *plan, uid, gid int, dir string, hard hardLimits) []string {
+func containerArgs(engine Backend, p *plan, from containerRoot, uid, gid int, dir string, hard hardLimits) []string {
 	l := p.limits
 	args := []string{
-		"run", "--rm", "--interactive", "--pull=never", "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges",
+		"run", "--rm", "--name=" + containerName(dir), "--interactive", "--pull=never", "--network=none", "--cap-drop=ALL", "--security-opt=no-new-privileges",
 		"--read-only", "--ipc=private", "--pid=private", "--uts=private", "--hostname=sandbox", "--log-driver=none", "--init=false",
 		"--user=" + strconv.Itoa(uid) + ":" + strconv.Itoa(gid), "--workdir=" + p.dir,
 		// The engines' own defaults are above what they may set where they are
 		// themselves confined.
 		"--ulimit=core=0", ulimit("nofile", l.OpenFiles, hard.files), ulimit("nproc", l.Processes, hard.processes),
 	}
-	private := ":rw,nosuid,nodev"
+	private := ":rw,nosuid,nodev,mode=1777"
 	switch engine {
 	case Podman:
 		// It would fill private places with what the image has there.
 		args, private = append(args, "--read-only-tmpfs=false"), private+",notmpcopyup"
-		// Root's own run has nobody to keep; the user was dropped above.
-		if uid != 0 && p.spec.Image != "" {
+		if from.keep {
 			args = append(args, "--userns=keep-id")
 		}
 		args = append(args, "--cgroupns=private", "--security-opt=mask=/proc/acpi:/proc/kcore:/proc/keys:/proc/timer_list")
@@ -44,7 +45,9 @@ func containerArgs(engine Backend, p *plan, uid, gid int, dir string, hard hardL
 	for _, t := range containerPrivate(p) {
 		args = append(args, "--tmpfs="+t+private+",size="+size)
 	}
-	args = append(args, "--mount="+bindMount(dir, true))
+	for _, path := range append(slices.Clone(from.mounts), dir) {
+		args = append(args, "--mount="+bindMount(path, true))
+	}
 	for _, r := range p.roots {
 		args = append(args, "--mount="+bindMount(r.path, !r.write))
 	}
@@ -56,12 +59,20 @@ func containerArgs(engine Backend, p *plan, uid, gid int, dir string, hard hardL
 			args = append(args, "--mount="+bindMount(f.path, true))
 		}
 	}
-	if p.spec.Image == "" {
-		// Only Podman can take a directory for an image.
-		return append(args, "--rootfs", "/:O")
-	}
-	return append(args, p.spec.Image)
+	return append(args, from.image)
 }
+
+// containerRoot is what a container's root is made of: an image, and what of the
+// host is mounted over it.
+type containerRoot struct {
+	image  string
+	mounts []string
+	keep   bool // the engine is an ordinary user's own, who stays the same inside
+}
+
+// containerName is what a run's container is called: as its directory, which
+// nothing else is.
+func containerName(dir string) string { return filepath.Base(dir) }
 
 // containerPrivate are empty and the run's own.
 func containerPrivate(p *plan) []string { return []string{"/tmp", "/run", "/var/tmp", p.home} }

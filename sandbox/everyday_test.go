@@ -73,6 +73,7 @@ git tag v1 && git log --oneline && git diff HEAD~1 --stat && git gc -q && git fs
 }
 
 func TestEverydayGo(t *testing.T) {
+	notRaced(t, "minutes of compiling in a confined process")
 	goTool := system(t, "go")
 	dir := work(t)
 	out, err := exec.Command(goTool, "env", "GOROOT", "GOMODCACHE").Output()

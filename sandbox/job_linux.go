@@ -32,6 +32,7 @@ type job struct {
 	sweep   func() bool
 	inside  func() (int, error) // a run inside this process, instead of spawn
 	exit    int                 // its exit code
+	state   *os.ProcessState    // of what was spawned, once it has ended
 	stop    func()              // ends a helper that a signal to itself would not
 	private string              // temporary directory of the run, removed at its end
 
@@ -261,7 +262,8 @@ func (j *job) wait() (*os.ProcessState, error) {
 		j.exit, err = j.inside()
 		return nil, err
 	}
-	state, err := j.spawn.proc.Wait()
+	var err error
+	j.state, err = j.spawn.proc.Wait()
 	if j.tree != nil {
 		_ = j.tree.signal(unix.SIGKILL)
 		j.tree.dead()
@@ -269,5 +271,5 @@ func (j *job) wait() (*os.ProcessState, error) {
 	for j.sweep != nil && j.sweep() {
 		// A pass that found something may have missed what that one started.
 	}
-	return state, err
+	return j.state, err
 }

@@ -154,6 +154,9 @@ func makeLayer(layer, top string) (string, error) {
 	return real, os.Chmod(filepath.Join(real, "upper"), 0o755)
 }
 
+// userEnv is the environment of a helper that looks its user up.
+func userEnv() []string { return []string{"PATH=/usr/bin:/bin", "HOME=" + homeOfUser()} }
+
 // homeOfUser is the real home, whatever the environment of the run says.
 func homeOfUser() string {
 	home, err := os.UserHomeDir()

@@ -28,6 +28,8 @@ type quiet struct {
 	holds   Guarantee
 	args    func(dir string) []string
 	config  func(cfg *launch.Config, dir string)
+	// end ends what the back-end started, where that is not below it.
+	end func(dir string)
 }
 
 func (q *quiet) start(p *plan, st *streams) (*job, error) {
@@ -56,7 +58,7 @@ func (q *quiet) start(p *plan, st *streams) (*job, error) {
 	argv = append(argv, j.private+"/launch", launch.Mark, j.private+"/config", "-")
 	j.spawn = &spawn{path: q.program, argv: argv, files: slices.Clone(st.child), attr: &syscall.SysProcAttr{Setsid: true, Pdeathsig: unix.SIGTERM}}
 	// A helper that looks its user up wants to know where it lives.
-	j.spawn.env, j.spawn.dir = append([]string{"PATH=/usr/bin:/bin", "HOME=" + homeOfUser()}, helperEnv...), "/"
+	j.spawn.env, j.spawn.dir = append(userEnv(), helperEnv...), "/"
 	q.id.credential(j.spawn.attr)
 	if err := j.before(); err != nil {
 		j.abandon()
@@ -73,6 +75,16 @@ func (q *quiet) start(p *plan, st *streams) (*job, error) {
 	}
 	pid := j.spawn.proc.Pid
 	j.stop = func() { endHelper(pid) }
+	if dir := j.private; q.end != nil {
+		j.stop = func() { q.end(dir) }
+		j.sweep = func() bool {
+			// A helper that came to its own end saw that of what it started.
+			if j.state == nil || !j.state.Exited() {
+				q.end(dir)
+			}
+			return false
+		}
+	}
 	ended := make(chan struct{})
 	go func() { st.copies.Wait(); close(ended) }()
 	select {

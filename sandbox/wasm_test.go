@@ -32,6 +32,7 @@ var wasmModule = sync.OnceValues(func() (string, error) {
 
 // A module reaches what is declared and nothing else, links included.
 func TestWasm(t *testing.T) {
+	notRaced(t, "reading a module of a few megabytes takes it most of a minute, once per run")
 	module, err := wasmModule()
 	if err != nil {
 		t.Fatal(err)

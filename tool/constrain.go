@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // tracker keeps the usage constraints of one invocation.
@@ -19,6 +21,9 @@ type tracker struct {
 	ended     map[string]time.Time
 	running   map[string]int
 	denials   map[string]int // in a row
+	began     time.Time      // when the first call was let through
+	last      string         // the tool of the last inRow calls
+	inRow     int
 }
 
 func newTracker() *tracker {
@@ -33,8 +38,8 @@ func (t *tracker) begin(a *Agent, name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := &a.tools[name].decl.Constraints
-	if limit, ok := a.spec.Budget["maxToolCalls"]; ok && int64(t.steps) >= limit {
-		return fmt.Sprintf("this invocation has used its %d tool calls", limit)
+	if reason := t.spent(a.spec.Budget, name); reason != "" {
+		return reason
 	}
 	for other, b := range a.tools {
 		if at := b.decl.Constraints.ForceAtStep; at == t.steps+1 && other != name {
@@ -69,9 +74,28 @@ func (t *tracker) begin(a *Agent, name string) string {
 			}
 		}
 	}
-	t.steps++
+	if t.steps++; t.began.IsZero() {
+		t.began = t.now()
+	}
+	if t.inRow++; t.last != name {
+		t.last, t.inRow = name, 1
+	}
 	t.runs[name]++
 	t.running[name]++
+	return ""
+}
+
+// spent says which limit of the budget one more call would go beyond.
+func (t *tracker) spent(budget map[string]int64, name string) string {
+	if limit, ok := budget[declare.MaxToolCalls]; ok && int64(t.steps) >= limit {
+		return fmt.Sprintf("this invocation has used its %d tool calls", limit)
+	}
+	if limit, ok := budget[declare.MaxConsecutiveSameTool]; ok && t.last == name && int64(t.inRow) >= limit {
+		return fmt.Sprintf("%s was used %d times in a row: use another tool first", name, limit)
+	}
+	if limit, ok := budget[declare.MaxDurationMillis]; ok && !t.began.IsZero() && t.now().Sub(t.began) >= time.Duration(limit)*time.Millisecond {
+		return fmt.Sprintf("this invocation may last %v, and has", time.Duration(limit)*time.Millisecond)
+	}
 	return ""
 }
 
@@ -80,6 +104,9 @@ func (t *tracker) undo(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.steps--
+	if t.last == name {
+		t.inRow--
+	}
 	t.runs[name]--
 	t.running[name]--
 }

@@ -100,7 +100,8 @@ func (diskLinks) Readlink(p string) (string, bool, error) {
 // within finds the real path of a name and opens the deepest directory above
 // it that the globs name, so that what is opened is what was judged: a link
 // that is put in the way afterwards is not followed out of it.
-func (e *Env) within(role Role, name string) (*os.Root, string, error) {
+// Making has that directory made where it is not there yet.
+func (e *Env) within(role Role, name string, making bool) (*os.Root, string, error) {
 	real, err := e.gate.CheckPath(role, name, diskLinks{})
 	if err != nil {
 		return nil, "", e.refuse(err)
@@ -121,7 +122,11 @@ func (e *Env) within(role Role, name string) (*os.Root, string, error) {
 	if one, exact := glob.Exact(); exact {
 		dir = filepath.Dir(one)
 	}
-	root, err := os.OpenRoot(dir)
+	open := os.OpenRoot
+	if making {
+		open = makeRoot
+	}
+	root, err := open(dir)
 	if err != nil {
 		return nil, "", err
 	}
@@ -133,10 +138,28 @@ func (e *Env) within(role Role, name string) (*os.Root, string, error) {
 	return root, rel, nil
 }
 
+// makeRoot opens a directory that may not be there yet. It is made beneath the
+// one that is, so that no link that is put in the way leads elsewhere.
+func makeRoot(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if !errors.Is(err, fs.ErrNotExist) || filepath.Dir(dir) == dir {
+		return root, err
+	}
+	above, err := makeRoot(filepath.Dir(dir))
+	if err != nil {
+		return nil, err
+	}
+	defer above.Close()
+	if err := above.Mkdir(filepath.Base(dir), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return above.OpenRoot(filepath.Base(dir))
+}
+
 // ReadFile reads a file within the declared read globs. A relative name is
 // relative to the workspace.
 func (e *Env) ReadFile(name string) ([]byte, error) {
-	root, rel, err := e.within(declare.RoleRead, name)
+	root, rel, err := e.within(declare.RoleRead, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +169,7 @@ func (e *Env) ReadFile(name string) ([]byte, error) {
 
 // ReadDir lists a directory within the declared read globs.
 func (e *Env) ReadDir(name string) ([]fs.DirEntry, error) {
-	root, rel, err := e.within(declare.RoleRead, name)
+	root, rel, err := e.within(declare.RoleRead, name, false)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +180,7 @@ func (e *Env) ReadDir(name string) ([]fs.DirEntry, error) {
 // WriteFile writes a file within the declared write globs, creating the
 // directories above it.
 func (e *Env) WriteFile(name string, data []byte) error {
-	root, rel, err := e.within(declare.RoleWrite, name)
+	root, rel, err := e.within(declare.RoleWrite, name, true)
 	if err != nil {
 		return err
 	}
@@ -172,7 +195,7 @@ func (e *Env) WriteFile(name string, data []byte) error {
 
 // Remove removes a file or an empty directory within the declared write globs.
 func (e *Env) Remove(name string) error {
-	root, rel, err := e.within(declare.RoleWrite, name)
+	root, rel, err := e.within(declare.RoleWrite, name, false)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,6 @@ package tool
 import (
 	"context"
 	"encoding/json"
-
-	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // Call is a call of a tool on its way.
@@ -18,6 +16,12 @@ type Call struct {
 	Approval bool `json:"approval,omitempty"`
 	// Budget is the plan's that the call may draw from.
 	Budget string `json:"budget,omitempty"`
+	// Risk is the tool's, and UsedDeclared says that an argument of this call
+	// fell under something that the policy grants.
+	Risk         Risk `json:"risk"`
+	UsedDeclared bool `json:"usedDeclaredCapability"`
+	// Inert says that the argument gate is switched off.
+	Inert bool `json:"inert,omitempty"`
 }
 
 // Interceptor looks at a call before it runs. The first that does not proceed
@@ -58,13 +62,15 @@ func Substitute(result any) Intercept { return Intercept{act: actSubstitute, res
 type EventKind string
 
 // The kinds of events. Called and Failed are of calls that ran; Refused is an
-// access of a running tool beyond its declaration.
+// access of a running tool beyond its declaration; Unenforced tells that an
+// agent was made with its argument gate switched off.
 const (
 	Denied      EventKind = "denied"
 	Called      EventKind = "called"
 	Failed      EventKind = "failed"
 	Substituted EventKind = "substituted"
 	Refused     EventKind = "refused"
+	Unenforced  EventKind = "unenforced"
 )
 
 // Event is what happened to a call, for whoever watches.
@@ -74,10 +80,8 @@ type Event struct {
 	Tool   string          `json:"tool"`
 	Args   json.RawMessage `json:"args,omitempty"`
 	Reason string          `json:"reason,omitempty"`
-	// Risk is the tool's.
-	Risk declare.Risk `json:"risk"`
-	// UsedDeclared says that an argument of this call fell under something
-	// that the policy grants.
+	// Risk and UsedDeclared are those of the call.
+	Risk         Risk `json:"risk"`
 	UsedDeclared bool `json:"usedDeclaredCapability"`
 }
 
@@ -93,4 +97,6 @@ type Outcome struct {
 	Pending string `json:"pending,omitempty"`
 	// Err is the error of a tool that ran and failed.
 	Err error `json:"-"`
+
+	refusals []string // of what the tool tried beyond its declaration
 }

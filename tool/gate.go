@@ -24,6 +24,13 @@ type Gate interface {
 	Done(ctx context.Context, c Call, id, outcome, detail string) error
 }
 
+// Recorder is a gate that keeps a record of calls that the tool's own
+// declaration denied, too.
+type Recorder interface {
+	Gate
+	Refused(ctx context.Context, c Call, reason string) error
+}
+
 // Verdict is what the gate says. The zero value denies.
 type Verdict struct {
 	Allowed bool
@@ -93,10 +100,24 @@ type remote struct {
 
 // Submit sends a call to the gate.
 func (r *remote) Submit(ctx context.Context, c Call) (Verdict, error) {
-	return r.submit(ctx, "/v1/calls", map[string]any{
+	return r.submit(ctx, "/v1/calls", r.body(c, ""))
+}
+
+// Refused has a denied call put on record.
+func (r *remote) Refused(ctx context.Context, c Call, reason string) error {
+	_, err := r.submit(ctx, "/v1/calls", r.body(c, reason))
+	return err
+}
+
+var _ Recorder = (*remote)(nil)
+
+// body is a call as the gate reads it, with why it is denied already.
+func (r *remote) body(c Call, denied string) map[string]any {
+	return map[string]any{
 		"kind": "external", "operation": c.Tool, "args": c.Args, "needs": c.Capabilities, "dir": r.opts.Dir, "path": c.Agent,
 		"wait_ms": r.opts.Wait.Milliseconds(), "ask": c.Approval, "budget": c.Budget,
-	})
+		"declared": map[string]any{"risk": c.Risk, "used": c.UsedDeclared, "inert": c.Inert, "denied": denied},
+	}
 }
 
 // Done reports how a call ended.

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/match"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // Invocation is one run of an agent. Usage constraints count within it. It is
@@ -35,11 +37,11 @@ func (inv *Invocation) call(ctx context.Context, name string, args json.RawMessa
 		if near, ok := match.Nearest(name, a.names()); ok {
 			hint = fmt.Sprintf("; did you mean %q?", near)
 		}
-		return inv.deny(nil, name, args, "there is no tool "+name+hint)
+		return inv.refuse(ctx, nil, name, args, "there is no tool "+name+hint)
 	}
 	if reason := inv.track.begin(a, name); reason != "" {
 		inv.track.denied(name)
-		return inv.deny(t, name, args, reason)
+		return inv.refuse(ctx, t, name, args, reason)
 	}
 	out, ran := inv.attempt(ctx, t, args, budget)
 	switch {
@@ -56,12 +58,12 @@ func (inv *Invocation) call(ctx context.Context, name string, args json.RawMessa
 func (inv *Invocation) attempt(ctx context.Context, t *bound, args json.RawMessage, budget string) (out Outcome, ran bool) {
 	name := t.decl.Name
 	if reason := inv.outside(t, args); reason != "" {
-		return inv.deny(t, name, args, reason), false
+		return inv.refuse(ctx, t, name, args, reason), false
 	}
 	args, verdict := inv.intercept(ctx, t, args)
 	switch verdict.act {
 	case actDeny:
-		return inv.deny(t, name, args, verdict.reason), false
+		return inv.refuse(ctx, t, name, args, verdict.reason), false
 	case actSubstitute:
 		output, err := json.Marshal(verdict.result)
 		inv.tell(t, Event{Kind: Substituted, Args: args})
@@ -69,7 +71,7 @@ func (inv *Invocation) attempt(ctx context.Context, t *bound, args json.RawMessa
 	}
 	c, err := inv.build(t, args)
 	if err != nil {
-		return inv.deny(t, name, args, err.Error()), false
+		return inv.refuse(ctx, t, name, args, err.Error()), false
 	}
 	c.Budget = budget
 	if t.confirm {
@@ -78,7 +80,7 @@ func (inv *Invocation) attempt(ctx context.Context, t *bound, args json.RawMessa
 			yes, err = inv.agent.spec.ConfirmWith(ctx, c)
 		}
 		if err != nil || !yes {
-			return inv.deny(t, name, args, name+" needs a yes that was not given"), false
+			return inv.refuse(ctx, t, name, args, name+" needs a yes that was not given"), false
 		}
 	}
 	return inv.ask(ctx, t, c)
@@ -115,9 +117,9 @@ func (inv *Invocation) ask(ctx context.Context, t *bound, c Call) (Outcome, bool
 		c.Args = v.Args
 	}
 	out, ran := inv.run(ctx, t, c.Args, v.Budget)
-	outcome, detail := "succeeded", ""
+	outcome, detail := "succeeded", strings.Join(out.refusals, "; ")
 	if out.Err != nil {
-		outcome, detail = "failed", out.Err.Error()
+		outcome, detail = "failed", strings.Join(append(out.refusals, out.Err.Error()), "; ")
 	}
 	if err := g.Done(context.WithoutCancel(ctx), c, v.ID, outcome, detail); err != nil && out.Err == nil {
 		out.Err = fmt.Errorf("the tool ran, and its outcome could not be recorded: %w", err)
@@ -132,11 +134,17 @@ func (inv *Invocation) run(ctx context.Context, t *bound, args json.RawMessage, 
 		return inv.deny(t, t.decl.Name, args, err.Error()), false
 	}
 	env.inv, env.budget = inv, budget
+	if limit, ok := inv.agent.spec.Budget[declare.PerToolTimeoutMillis]; ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(limit)*time.Millisecond)
+		defer cancel()
+	}
 	result, err := execute(ctx, t, env, args)
+	out := Outcome{Err: err}
 	for _, r := range env.Refusals() {
 		inv.tell(t, Event{Kind: Refused, Args: args, Reason: r})
+		out.refusals = append(out.refusals, "beyond what it declares: "+r)
 	}
-	out := Outcome{Err: err}
 	if err == nil {
 		out.Output, out.Err = json.Marshal(result)
 	}
@@ -174,7 +182,7 @@ func (inv *Invocation) outside(t *bound, args json.RawMessage) string {
 // again before the next one sees it.
 func (inv *Invocation) intercept(ctx context.Context, t *bound, args json.RawMessage) (json.RawMessage, Intercept) {
 	for _, look := range inv.agent.spec.Interceptors {
-		v := guarded(ctx, look, Call{Agent: inv.agent.spec.Name, Tool: t.decl.Name, Args: args})
+		v := guarded(ctx, look, inv.described(t, t.decl.Name, args))
 		switch v.act {
 		case actProceed:
 		case actRewrite:
@@ -200,13 +208,35 @@ func guarded(ctx context.Context, look Interceptor, c Call) (v Intercept) {
 }
 
 func (inv *Invocation) build(t *bound, args json.RawMessage) (Call, error) {
-	c := Call{Agent: inv.agent.spec.Name, Tool: t.decl.Name, Args: args, Capabilities: t.decl.Capabilities, Approval: t.approval}
+	c := inv.described(t, t.decl.Name, args)
+	c.Capabilities, c.Approval = t.decl.Capabilities, t.approval
 	if t.needs == nil {
 		return c, nil
 	}
 	needs, err := t.needs(args)
 	c.Capabilities = needs
 	return c, err
+}
+
+// described is a call with what its tool's declaration says about it.
+func (inv *Invocation) described(t *bound, name string, args json.RawMessage) Call {
+	c := Call{Agent: inv.agent.spec.Name, Tool: name, Args: args, Inert: inv.agent.spec.Inert}
+	if t != nil && t.decl.Policy != nil {
+		c.Risk, c.UsedDeclared = t.decl.Policy.Risk, t.decl.Policy.Grants() && t.gate.Uses(args)
+	}
+	return c
+}
+
+// refuse denies a call that the gate has not seen, and has it put on record
+// there. It stays denied where that fails.
+func (inv *Invocation) refuse(ctx context.Context, t *bound, name string, args json.RawMessage, reason string) Outcome {
+	out := inv.deny(t, name, args, reason)
+	if r, ok := inv.agent.spec.Gate.(Recorder); ok {
+		if err := r.Refused(context.WithoutCancel(ctx), inv.described(t, name, args), out.Reason); err != nil {
+			out.Reason += " (and the denial could not be recorded: " + err.Error() + ")"
+		}
+	}
+	return out
 }
 
 func (inv *Invocation) deny(t *bound, name string, args json.RawMessage, reason string) Outcome {
@@ -222,14 +252,11 @@ func (inv *Invocation) tell(t *bound, e Event) {
 	if inv.agent.spec.OnEvent == nil {
 		return
 	}
-	e.Agent = inv.agent.spec.Name
 	if t != nil {
 		e.Tool = t.decl.Name
-		if t.decl.Policy != nil {
-			e.Risk = t.decl.Policy.Risk
-		}
-		e.UsedDeclared = t.decl.Policy != nil && t.decl.Policy.Grants() && t.gate.Uses(e.Args)
 	}
+	c := inv.described(t, e.Tool, e.Args)
+	e.Agent, e.Risk, e.UsedDeclared = c.Agent, c.Risk, c.UsedDeclared
 	e.Args, _ = inv.agent.redactor.JSON(e.Args)
 	inv.agent.spec.OnEvent(e)
 }

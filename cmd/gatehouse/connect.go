@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/client"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/connect"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/connect/rules"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 )
 
@@ -50,10 +56,16 @@ Rules that you already have there are shown as rules of the gate for you to take
 			if err != nil {
 				return usageError{err}
 			}
-			if err := a.connect(cmd, plan, where, dry, undo); err != nil || undo {
+			found := &rules.Found{}
+			if !undo {
+				if found, err = rules.Read(args[0], where); err != nil {
+					return fmt.Errorf("the rules you have in %s cannot be read: %w", connect.Title(args[0]), err)
+				}
+			}
+			if err := a.connect(cmd, plan, found, where, dry, undo); err != nil || undo {
 				return err
 			}
-			return a.importRules(cmd, args[0], where, takeOver && !dry)
+			return a.importRules(cmd, args[0], found, where, takeOver && !dry)
 		},
 	}
 	f := cmd.Flags()
@@ -127,7 +139,7 @@ func executable(path string) bool {
 }
 
 // connect carries a plan out, or shows it.
-func (a *app) connect(cmd *cobra.Command, plan *connect.Plan, where connect.Place, dry, undo bool) error {
+func (a *app) connect(cmd *cobra.Command, plan *connect.Plan, found *rules.Found, where connect.Place, dry, undo bool) error {
 	w := out(cmd)
 	if !dry {
 		if err := plan.Apply(); err != nil {
@@ -138,7 +150,10 @@ func (a *app) connect(cmd *cobra.Command, plan *connect.Plan, where connect.Plac
 		}
 	}
 	if a.json {
-		return printJSON(w, plan)
+		return printJSON(w, struct {
+			*connect.Plan
+			*rules.Found
+		}{plan, found})
 	}
 	verb := map[bool]string{false: "wrote", true: "would write"}[dry]
 	for _, c := range plan.Changes {
@@ -178,44 +193,92 @@ func trustCodex(ctx context.Context, where connect.Place) string {
 }
 
 // importRules shows the rules that a person has in an agent's settings as a
-// change of their policy, and makes it if so told. What it loosens takes effect
-// when an approver accepts it, like any change of the file.
-func (a *app) importRules(cmd *cobra.Command, agent string, where connect.Place, write bool) error {
-	rules, skipped, err := connect.Rules(agent, where)
-	if err != nil || len(rules)+len(skipped) == 0 || a.json {
-		return err
+// change of their policy, or of the project's, and makes it if so told. What it
+// loosens takes effect when an approver accepts it, like any change of the file.
+func (a *app) importRules(cmd *cobra.Command, agent string, found *rules.Found, where connect.Place, write bool) error {
+	if len(found.Rules)+len(found.Skipped) == 0 || a.json && !write {
+		return nil
 	}
 	p, err := place.Reach(a.home)
 	if err != nil {
 		return err
 	}
-	old, err := os.ReadFile(p.Policy())
+	path, then := p.Policy(), "`gatehouse policy accept`"
+	if where.Scope == connect.Project {
+		path = filepath.Join(where.Dir, place.ProjectPolicy)
+		then = "`gatehouse policy trust`, and for `rules` among what your own policy lists as adjustable"
+	}
+	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	made, err := connect.WithRules(old, agent, rules)
+	made, err := rules.Write(old, agent, found.Rules)
 	if err != nil {
 		return err
 	}
-	w := out(cmd)
-	if string(made) == string(old) {
-		fmt.Fprintf(w, "rules  yours are in %s already\n", p.Policy())
+	same := string(made) == string(old) || len(found.Rules) == 0
+	if !a.json {
+		showRules(out(cmd), agent, path, then, old, made, found, same, write)
+	}
+	if same || !write {
 		return nil
 	}
-	fmt.Fprintf(w, "rules  %s has rules of yours; as a change of %s:\n\n", connect.Title(agent), p.Policy())
-	for line := range strings.Lines(strings.TrimPrefix(string(made), string(old))) {
-		fmt.Fprintf(w, "  +%s", line)
-	}
-	for _, s := range skipped {
-		fmt.Fprintf(w, "  # left out, it has no meaning here: %s\n", s)
-	}
-	if !write {
-		fmt.Fprintf(w, "\n       gatehouse connect %s --import writes it; what it loosens waits for `gatehouse policy accept`\n", agent)
-		return nil
-	}
-	if err := os.WriteFile(p.Policy(), made, 0o600); err != nil {
+	if err := a.tightenFirst(cmd.Context(), p, path, agent, old, found.Rules); err != nil {
 		return err
 	}
-	fmt.Fprintln(w, "\nwrote ", p.Policy(), "(what it loosens waits for `gatehouse policy accept`)")
+	return os.WriteFile(path, made, 0o600)
+}
+
+// tightenFirst writes the rules that deny or ask by themselves and lets a gate
+// that runs take them in, so that they do not wait together with what loosens.
+func (a *app) tightenFirst(ctx context.Context, p place.Place, path, agent string, old []byte, all []rules.Rule) error {
+	gate, before := client.Unix(p.Socket(), ""), &api.Health{}
+	objections := slices.DeleteFunc(slices.Clone(all), func(r rules.Rule) bool { return !r.Objects() })
+	if len(objections) == 0 || len(objections) == len(all) || gate.Do(ctx, "GET", "/v1/health", nil, before) != nil {
+		return nil // nothing to part, or nobody to wait for
+	}
+	made, err := rules.Write(old, agent, objections)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, made, 0o600); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, takenIn)
+	defer cancel()
+	for now := before; ctx.Err() == nil && now.Policy == before.Policy; time.Sleep(takenIn / 50) {
+		now = &api.Health{}
+		if err := gate.Do(ctx, "GET", "/v1/health", nil, now); err != nil {
+			return nil // the gate went away; it reads the whole file when it is back
+		}
+	}
 	return nil
+}
+
+// takenIn is how long a gate may take to read a changed file.
+const takenIn = 3 * time.Second
+
+// showRules shows what would be taken over, and what not.
+func showRules(w io.Writer, agent, path, then string, old, made []byte, found *rules.Found, same, write bool) {
+	switch {
+	case len(found.Rules) == 0:
+		fmt.Fprintf(w, "rules  %s has no rules that can be taken over\n", connect.Title(agent))
+	case same:
+		fmt.Fprintf(w, "rules  yours are in %s already\n", path)
+	default:
+		fmt.Fprintf(w, "rules  %s has rules of yours; as a change of %s:\n\n", connect.Title(agent), path)
+		for line := range strings.Lines(strings.TrimPrefix(string(made), string(old))) {
+			fmt.Fprintf(w, "  +%s", line)
+		}
+	}
+	for _, s := range found.Skipped {
+		fmt.Fprintf(w, "  # left out: %s (%s)\n", s.From, s.Why)
+	}
+	switch {
+	case same:
+	case !write:
+		fmt.Fprintf(w, "\n       gatehouse connect %s --import writes it; what it loosens waits for %s\n", agent, then)
+	default:
+		fmt.Fprintf(w, "\nwrote  %s (what it loosens waits for %s)\n", path, then)
+	}
 }

@@ -80,7 +80,7 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.tool, "tool", "", "the tool in the policy file whose policy it is")
 	fs.StringVar(&f.cwd, "cwd", "", "working directory")
 	fs.StringVar(&f.backend, "backend", "", "force a back-end: bubblewrap, landlock, firejail, podman, docker, wasm")
-	fs.StringVar(&f.agent, "agent", "", "run an agent, confined and held by the gate: claude or gemini")
+	fs.StringVar(&f.agent, "agent", "", "run an agent, confined and held by the gate: claude, codex, gemini or grok")
 	fs.BoolVar(&f.overlay, "overlay", false, "keep every change to the working directory in a layer, for gatehouse changes")
 	fs.BoolVar(&f.clone, "clone", false, "work in a private clone of the repository, for gatehouse changes")
 	fs.BoolVar(&f.unconfined, "unconfined", false, "run without a sandbox where none will do; loud, and never by itself")

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/connect"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/provider"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/place"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
@@ -22,11 +22,8 @@ import (
 // agentNeeds is what an agent's program needs to do its work, besides the
 // workspace and a home of its own.
 type agentNeeds struct {
-	hosts []string // where its model is
-	env   []string // what it reads of the person's environment
-	base  []string // variables that say where else its model is
-	set   map[string]string
-	args  []string // put before the person's own
+	set  map[string]string
+	args []string // put before the person's own
 	// machine says that it takes its hook from the machine's settings.
 	machine bool
 	// settings, below its home, are what could switch the hook off. They stay as
@@ -39,26 +36,20 @@ type agentNeeds struct {
 
 var agentsToRun = map[string]agentNeeds{
 	"claude": {
-		hosts: []string{"api.anthropic.com:443"}, env: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN"},
-		base:    []string{"ANTHROPIC_BASE_URL"},
 		machine: true,
 		set:     map[string]string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"},
 	},
 	"codex": {
-		hosts: []string{"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"}, env: []string{"OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"},
 		machine: true,
 		// A sandbox inside a sandbox cannot be made, by design; this one holds.
 		args: []string{"-c", `sandbox_mode="danger-full-access"`},
 	},
 	"gemini": {
-		hosts: []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
-		env:   []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GEMINI_CLI_TRUST_WORKSPACE"}, base: []string{"GOOGLE_GEMINI_BASE_URL"},
 		// The machine's settings it takes from root alone, and nobody is root
 		// inside. A repository's count before a person's.
 		settings: []string{".gemini/settings.json", ".gemini/.env"}, covered: map[string]string{".gemini/settings.json": "{}", ".gemini/.env": ""},
 	},
 	"grok": {
-		hosts: []string{"api.x.ai:443", "cli-chat-proxy.grok.com:443", "auth.x.ai:443"}, env: []string{"XAI_API_KEY", "GROK_API_KEY"},
 		settings: []string{".grok/config.toml", ".grok/hooks", ".claude", ".cursor"},
 	},
 }
@@ -97,9 +88,9 @@ func (a *app) agentSpec(name string, s *sandbox.Spec, args []string, g *runGate)
 		return err
 	}
 	s.Command = append(append([]string{program}, needs.args...), args...)
-	s.Read = append(s.Read, dir, programTree(program), hook)
+	s.Read = append(append(s.Read, dir, hook), provider.Tree(program)...)
 	s.Write, s.Private = append(s.Write, dir), append(s.Private, home)
-	needs.fill(s, home)
+	needs.fill(name, s, home)
 	s.Channel = &sandbox.Channel{Path: hookSocket, Serve: func(l net.Listener) { g.relay(l, name) }}
 	owner, err := sandbox.RunsAs(*s)
 	if err != nil {
@@ -109,25 +100,17 @@ func (a *app) agentSpec(name string, s *sandbox.Spec, args []string, g *runGate)
 }
 
 // fill adds hosts and variables.
-func (n agentNeeds) fill(s *sandbox.Spec, home string) {
-	s.Net.Mode = max(s.Net.Mode, sandbox.NetHosts)
-	hosts := n.hosts
+func (n agentNeeds) fill(name string, s *sandbox.Spec, home string) {
 	if s.Env.Pass == nil {
 		s.Env.Pass = []string{"PATH", "LANG", "TERM", "TMPDIR", "USER", "COLORTERM"}
 	}
-	s.Env.Pass = append(append(s.Env.Pass, n.env...), n.base...)
-	for _, name := range n.base {
-		u, err := url.Parse(os.Getenv(name))
-		if err != nil || u.Host == "" {
-			continue
-		}
-		host := u.Host
-		if u.Port() == "" {
-			host += map[string]string{"http": ":80"}[u.Scheme]
-		}
-		hosts = []string{host} // the person says where the model is, and that is where it is
+	var env []string
+	for _, v := range append(provider.Variables(name), "GEMINI_CLI_TRUST_WORKSPACE") {
+		s.Env.Pass = append(s.Env.Pass, v)
+		env = append(env, v+"="+os.Getenv(v))
 	}
-	s.Net.Allow = append(s.Net.Allow, hosts...)
+	s.Net.Mode = max(s.Net.Mode, sandbox.NetHosts)
+	s.Net.Allow = append(s.Net.Allow, provider.Hosts(name, env, nil)...)
 	set := map[string]string{"HOME": home}
 	for k, v := range n.set {
 		set[k] = v
@@ -203,19 +186,6 @@ func hookProgram() (string, error) {
 		return "", fmt.Errorf("gatehouse-hook does not lie beside %s: build or install it there", exe)
 	}
 	return hook, nil
-}
-
-// programTree is the directory that a program was installed with: the tree of
-// packages around it, or the file itself.
-func programTree(program string) string {
-	real, err := filepath.EvalSymlinks(program)
-	if err != nil {
-		return program
-	}
-	if i := strings.LastIndex(real, "/node_modules/"); i >= 0 {
-		return real[:i] + "/node_modules"
-	}
-	return real
 }
 
 // relay takes what the hooks of the confined agent say to the gate, and nothing

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -46,13 +47,19 @@ func newUpstreamAdd(a *app) *cobra.Command {
   gatehouse upstream add github --url https://api.example.com/mcp`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			spec.Command = args[1:]
+			for _, dir := range []*string{&spec.Dir, &spec.Workspace} {
+				if err := realDir(dir); err != nil {
+					return err
+				}
+			}
 			return a.do(cmd, "POST", "/v1/upstreams", &api.UpstreamRequest{Name: args[0], Spec: spec}, nil)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&spec.URL, "url", "", "address of a server that speaks HTTP")
 	f.BoolVar(&spec.SSE, "sse", false, "the server speaks the older HTTP with server-sent events")
-	f.StringVar(&spec.Dir, "cwd", "", "working directory of the command")
+	f.StringVar(&spec.Dir, "cwd", "", "working directory of the command, which relative paths and globs are bound to")
+	f.StringVar(&spec.Workspace, "workspace", "", "the same for a server at a URL on this machine")
 	f.StringSliceVar(&spec.Env, "env", nil, "variable of the command, NAME=value; no place for a secret")
 	f.StringVar(&spec.CredentialEnv, "credential-env", "", "variable in which the command gets the agent's credential")
 	f.StringVar(&spec.CredentialHeader, "credential-header", "", "header with the agent's credential (default: Authorization, as a bearer token)")
@@ -62,6 +69,19 @@ func newUpstreamAdd(a *app) *cobra.Command {
 	f.StringSliceVar(&spec.Net, "net", nil, "host or host:port it may reach")
 	f.StringVar(&spec.Output, "output", "", "what happens to suspicious output: flag, fence or hold; the policy can be stricter")
 	return cmd
+}
+
+// realDir makes a directory that was named the one that it leads to now: the
+// gate takes what is put in its place later for another.
+func realDir(dir *string) error {
+	if *dir == "" {
+		return nil
+	}
+	abs, err := filepath.Abs(*dir)
+	if err == nil {
+		*dir, err = filepath.EvalSymlinks(abs)
+	}
+	return err
 }
 
 func newUpstreamList(a *app) *cobra.Command {

@@ -72,7 +72,7 @@ func (d *Desk) servers(tx *store.Tx) ([]manifest.Server, error) {
 	var out []manifest.Server
 	for i := range list {
 		e := &list[i]
-		s := manifest.Server{Name: e.Name, Command: e.Spec.Command, URL: e.Spec.URL, Confined: e.Spec.Confined}
+		s := manifest.Server{Name: e.Name, Command: e.Spec.Command, URL: e.Spec.URL, Workspace: e.Spec.Dir + e.Spec.Workspace, Confined: e.Spec.Confined}
 		for _, v := range e.Spec.Env {
 			name, _, _ := strings.Cut(v, "=")
 			s.Environment = append(s.Environment, name)

@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"strconv"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -79,6 +81,35 @@ type Facts struct {
 	Loosens  []string        `json:"loosens,omitzero"`
 	Observed []call.Evidence `json:"observed,omitzero"`
 	Findings []call.Evidence `json:"findings,omitzero"`
+}
+
+// AppendJSON appends the facts as JSON: by itself where there is no more than most calls have.
+func (f *Facts) AppendJSON(dst []byte) ([]byte, error) {
+	if len(f.Needs) > 0 || f.Needs == nil || f.more() {
+		text, err := json.Marshal(f)
+		return append(dst, text...), err
+	}
+	w := call.Writer{Text: append(dst, '{')}
+	if f.Words != "" {
+		w.String(`"words":`, f.Words)
+		w.Raw(`,`)
+	}
+	if f.Class != "" {
+		w.String(`"class":`, f.Class)
+		w.Raw(`,`)
+	}
+	w.Raw(`"needs":[],"risk":`)
+	w.Text = strconv.AppendInt(w.Text, int64(f.Risk), 10)
+	w.True(`,"irreversible":true`, f.Irreversible)
+	w.True(`,"takes_code":true`, f.TakesCode)
+	w.True(`,"outside":true`, f.Outside)
+	w.Raw(`}`)
+	return w.Text, w.Err
+}
+
+// more says whether there is something about the call that most have not.
+func (f *Facts) more() bool {
+	return f.Uncommitted != nil || f.Destroys != nil || f.Kept || f.NotKept != nil || f.Tools != nil || f.Loosens != nil || f.Observed != nil || f.Findings != nil
 }
 
 // Approval is a person's yes.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"path"
@@ -234,7 +235,7 @@ func (s *Server) delegate(ctx context.Context, c *caller, req *http.Request, in 
 	var lines []grant.Line
 	for _, n := range in.Needs {
 		need := call.ParseNeed(n.Need)
-		lines = append(lines, grant.Line{Need: need, Total: max(n.Uses, 1)})
+		lines = append(lines, grant.Line{Need: need, Total: cmp.Or(n.Uses, 1)})
 	}
 	return s.opts.Gate.Delegate(ctx, req.PathValue("id"), p, in.To, lines)
 }

@@ -35,7 +35,7 @@ func (s *Server) opener(ctx context.Context, c *caller, id string) (owner call.P
 	if owner, shown, err = s.opts.Gate.Opener(ctx, id); err != nil {
 		return owner, false, err
 	}
-	_, err = s.opts.Doors.Session(ctx, SessionAsk{Agent: owner.Agent, TokenID: c.tokenID, Peer: c.peer, ID: owner.Session, Surface: c.surface})
+	_, err = s.opts.Doors.Session(ctx, SessionAsk{Agent: owner.Agent, TokenID: c.tokenID, Peer: c.peer, ID: owner.Session, Path: owner.Path, Surface: c.surface})
 	return owner, shown, err
 }
 
@@ -65,12 +65,16 @@ func (s *Server) receipt(ctx context.Context, c *caller, req *http.Request, in *
 	return nil, s.opts.Gate.Receive(ctx, id, owner, gate.Receipt{
 		Call:    &call.Call{Kind: call.External, Operation: call.OpRun, Args: in.Args, Dir: observe.RealDir(in.Dir)},
 		Backend: in.Backend, Shown: in.Guarantees,
-		Seen: func() ([]string, error) {
-			namespaces, waits := waiting[in.Backend]
-			if waits && in.Child <= 0 {
-				return nil, session.ErrLauncher
-			}
-			return session.Launched(c.peer, in.Child, namespaces)
-		},
+		Seen: func() ([]string, error) { return Seen(c.peer, in.Backend, in.Child) },
 	})
+}
+
+// Seen is what the gate sees for itself of a launcher and of the child that waits
+// to become the command.
+func Seen(launcher *session.Peer, backend string, child int) ([]string, error) {
+	namespaces, waits := waiting[backend]
+	if waits && child <= 0 {
+		return nil, session.ErrLauncher
+	}
+	return session.Launched(launcher, child, namespaces)
 }

@@ -32,6 +32,9 @@ type Doors interface {
 	Approver(ctx context.Context, credential string) (name string, err error)
 	// Peer returns the process at the other end of a unix socket.
 	Peer(conn net.Conn) (session.Peer, error)
+	// Inside returns the agent whose hook's process tree a process belongs to,
+	// "" where it is in none.
+	Inside(ctx context.Context, peer *session.Peer) (agent string, err error)
 	// Session finds or opens the session of a caller and checks that the
 	// caller belongs to it.
 	Session(ctx context.Context, ask SessionAsk) (id string, err error)
@@ -50,8 +53,10 @@ type SessionAsk struct {
 	ID        string        // the session named by the caller, "" for its own
 	Workspace string
 	// Apart says that the caller's own session is the one in this workspace.
-	Apart   bool
-	Policy  string // of a new session, "" for none
+	Apart  bool
+	Policy string // of a new session, "" for none
+	// Path is the sub-agent in the session whose call the caller is about.
+	Path    string
 	Surface string
 }
 

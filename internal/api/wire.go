@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
+	"github.com/seed-3ebc6b8a/gatehouse/tool/declare"
 )
 
 // The types below are what goes over the wire; the OpenAPI document is made
@@ -43,6 +44,8 @@ type CallRequest struct {
 	Parent string `json:"parent,omitzero"`
 	// Ask has a person asked whatever the policy says.
 	Ask bool `json:"ask,omitzero"`
+	// Declared is what the tool says about itself and this call.
+	Declared *ToolClaim `json:"declared,omitzero"`
 	// Budget is the plan's budget that the call may draw from.
 	Budget string `json:"budget,omitzero"`
 	// WaitMS is how long to wait for a person, in milliseconds.
@@ -50,6 +53,20 @@ type CallRequest struct {
 	// Rewrites says that the caller runs the command that the answer gives
 	// under run, in place of its own.
 	Rewrites bool `json:"rewrites,omitzero"`
+}
+
+// ToolClaim is what a tool that declares itself says about a call of it. It is
+// on record, and adds to what stands against the call.
+type ToolClaim struct {
+	// Risk is low, medium, high, critical or unknown.
+	Risk declare.Risk `json:"risk"`
+	// Used says that the call uses something that the declaration grants.
+	Used bool `json:"used,omitzero"`
+	// Inert says that the program does not hold its tools to their policies.
+	Inert bool `json:"inert,omitzero"`
+	// Denied says why the tool's own declaration denies the call, which is
+	// then denied.
+	Denied string `json:"denied,omitzero"`
 }
 
 // DecideResponse is a decision without consequences.
@@ -279,6 +296,8 @@ type Health struct {
 	// else advisory.
 	Posture  string `json:"posture"`
 	Enrolled bool   `json:"enrolled"`
+	// Policy is the hash of the policy in force outside projects and sessions.
+	Policy call.Digest `json:"policy,omitzero"`
 	// Addresses are where the gate listens, for launchers that keep what they
 	// confine from them.
 	Addresses []string `json:"addresses,omitzero"`

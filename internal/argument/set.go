@@ -35,8 +35,8 @@ type Set struct {
 	tools    []Declared
 	byName   map[string][]*Declared
 	programs map[string][]*Declared
-	// Constrained says that a usage constraint, a grant or an approval is
-	// declared, so that uses must be counted.
+	// Constrained says that a usage constraint or an agent is declared, so
+	// that uses must be counted.
 	Constrained bool
 	agents      []declare.Agent
 	compiled    gates
@@ -62,10 +62,10 @@ func NewSet(files []File) *Set {
 		for i := range f.Set.Agents {
 			a := f.Set.Agents[i]
 			s.agents = append(s.agents, a)
-			s.Constrained = s.Constrained || a.Grants != nil || len(a.Approvals) > 0
+			s.Constrained = true // its calls are counted
 		}
 	}
-	if len(s.tools) == 0 {
+	if len(s.tools)+len(s.agents) == 0 {
 		return nil
 	}
 	for i := range s.tools {

@@ -213,6 +213,9 @@ func (t *Task) PrefixHash() (hash string, bytes int) {
 	return hex.EncodeToString(sum[:]), len(stable)
 }
 
+// Plans says that the run may look and change nothing.
+func (t *Task) Plans() bool { return t.PermissionMode == "plan" || t.ApprovalMode == "plan" }
+
 // Bypass names the fields with which the caller switches the CLI's own checks
 // off. That approvalStrategy is mcp_managed is none of them: what follows from
 // it the gate does, and not the caller.

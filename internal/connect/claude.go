@@ -5,7 +5,8 @@ import "path/filepath"
 // claudeEvents are the events of Claude Code that the gate listens to.
 var claudeEvents = []string{"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure", "PermissionDenied", "SessionStart", "SessionEnd"}
 
-func claudePath(p Place) string {
+// ClaudePath is where Claude Code keeps its settings of a scope.
+func ClaudePath(p Place) string {
 	switch p.Scope {
 	case Project:
 		// The project's shared file is for everyone who clones it; paths of
@@ -23,7 +24,7 @@ func claudeFiles(p Place, h *Hook) ([]edit, []string, error) {
 		notes = append(notes, "a repository's settings can still say disableAllHooks; `gatehouse connect claude --machine`, as the administrator, rules that out")
 	}
 	settings := func(o *object, was object) error { return claudeSettings(o, was, p.Scope, h) }
-	return []edit{jsonFile(claudePath(p), "claude", claudeEvents, commonEntry(h, "claude", 1), settings)}, notes, nil
+	return []edit{jsonFile(ClaudePath(p), "claude", claudeEvents, commonEntry(h, "claude", 1), settings)}, notes, nil
 }
 
 // claudeSettings puts in, with the hook, what keeps it from being gone

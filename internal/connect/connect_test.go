@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/connect"
-	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 )
 
 func hook() *connect.Hook {
@@ -234,54 +233,6 @@ func TestCommandFailsClosed(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != tt.exit || !strings.Contains(string(out), tt.says) || tt.name == "blocks" && strings.Contains(string(out), "failed") {
 			t.Errorf("%s: exit %d, %q", tt.name, cmd.ProcessState.ExitCode(), out)
 		}
-	}
-}
-
-// TestRules: Claude Code's rules become rules of the gate; what would be free
-// hands, or means nothing here, does not.
-func TestRules(t *testing.T) {
-	t.Parallel()
-	home := t.TempDir()
-	path := filepath.Join(home, ".claude", "settings.json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	const settings = `{"permissions":{"allow":["Bash(npm test)","Bash(git log:*)","Bash","Bash(*)","WebFetch(domain:example.com)","mcp__db__read","Read(~/notes/**)"],
-		"deny":["Read(//etc/**)","Bash(curl:*)","WebSearch"],"ask":["Edit(src/**)","Something(odd)"]}}`
-	if err := os.WriteFile(path, []byte(settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rules, skipped, err := connect.Rules("claude", connect.Place{Scope: connect.User, Home: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []connect.Rule{
-		{From: "Read(//etc/**)", Level: "DENY", Operation: "Read", Path: "/etc/**"},
-		{From: "Bash(curl:*)", Level: "DENY", Operation: "Bash", Command: "curl*"},
-		{From: "WebSearch", Level: "DENY", Operation: "WebSearch"},
-		{From: "Edit(src/**)", Level: "CONFIRM_SINGLE_USE", Operation: "Edit", Path: "./src/**"},
-		{From: "Bash(npm test)", Level: "AUTO_APPROVE", Operation: "Bash", Command: "npm test"},
-		{From: "Bash(git log:*)", Level: "AUTO_APPROVE", Operation: "Bash", Command: "git log*"},
-		{From: "WebFetch(domain:example.com)", Level: "AUTO_APPROVE", Operation: "WebFetch", Host: "example.com"},
-		{From: "mcp__db__read", Level: "AUTO_APPROVE", Operation: "mcp__db__read"},
-		{From: "Read(~/notes/**)", Level: "AUTO_APPROVE", Operation: "Read", Path: "~/notes/**"},
-	}
-	if diff := cmp.Diff(want, rules); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"ask Something(odd)", "allow Bash", "allow Bash(*)"}, skipped); diff != "" {
-		t.Errorf("skipped (-want +got)\n%s", diff)
-	}
-	once, err := connect.WithRules([]byte("version = 1\n# mine\n"), "claude", rules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	twice, err := connect.WithRules(once, "claude", rules)
-	if diff := cmp.Diff(string(once), string(twice)); err != nil || diff != "" {
-		t.Errorf("importing again: %v\n%s", err, diff)
-	}
-	if _, err := policy.Parse("policy.toml", once); err != nil {
-		t.Errorf("what was written does not load: %v\n%s", err, once)
 	}
 }
 

@@ -13,17 +13,18 @@ const (
 	blockEnd   = "# <<< gatehouse"
 )
 
-// withoutBlock takes our part out.
-func withoutBlock(text string) (string, error) {
-	start := strings.Index(text, blockBegin)
+// withoutBlock takes our part out. A file may have several parts of ours, which
+// differ by their marks.
+func withoutBlock(text, mark string) (string, error) {
+	start := strings.Index(text, blockBegin+mark+"\n")
 	if start < 0 {
 		return text, nil
 	}
-	stop := strings.Index(text[start:], blockEnd)
+	stop := strings.Index(text[start:], blockEnd+mark)
 	if stop < 0 {
-		return "", fmt.Errorf("it has a line %q without %q", blockBegin, blockEnd)
+		return "", fmt.Errorf("it has a line %q without %q", blockBegin+mark, blockEnd+mark)
 	}
-	stop += start + len(blockEnd)
+	stop += start + len(blockEnd+mark)
 	if stop < len(text) && text[stop] == '\n' {
 		stop++
 	}
@@ -34,9 +35,11 @@ func withoutBlock(text string) (string, error) {
 	return before + text[stop:], nil
 }
 
-// withBlock puts our part at the end, where a table of its own can stand.
-func withBlock(text, block string) (string, error) {
-	text, err := withoutBlock(text)
+// WithBlock puts a part of ours at the end of a TOML text, where a table of its
+// own can stand, in place of an earlier one with the same mark. What is empty is
+// left out.
+func WithBlock(text, mark, block string) (string, error) {
+	text, err := withoutBlock(text, mark)
 	if err != nil || block == "" {
 		return text, err
 	}
@@ -46,13 +49,13 @@ func withBlock(text, block string) (string, error) {
 	if text != "" {
 		text += "\n"
 	}
-	return text + blockBegin + "\n" + strings.TrimRight(block, "\n") + "\n" + blockEnd + "\n", nil
+	return text + blockBegin + mark + "\n" + strings.TrimRight(block, "\n") + "\n" + blockEnd + mark + "\n", nil
 }
 
 // tomlFile edits a settings file in TOML.
 func tomlFile(path string, block func(rest string) (string, error)) edit {
 	return edit{path, func(old, _ []byte) ([]byte, error) {
-		rest, err := withoutBlock(string(old))
+		rest, err := withoutBlock(string(old), "")
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +63,7 @@ func tomlFile(path string, block func(rest string) (string, error)) edit {
 		if err != nil {
 			return nil, err
 		}
-		made, err := withBlock(rest, text)
+		made, err := WithBlock(rest, "", text)
 		if err != nil || made == "" {
 			return nil, err
 		}

@@ -20,9 +20,12 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 // dispatchPolicy is the threshold for requests to agent CLIs that the daemon's
@@ -43,14 +46,32 @@ func (d *daemon) openDispatch() {
 	d.dispatch = dispatch.New(dispatch.Options{
 		Gate: d.gate, Policy: d.book.For, Jobs: d.jobs, Flight: d.flight, Store: d.store, Keys: d.keys,
 		Dir: d.opts.Place.Dispatch(), UserHome: home, Env: os.Getenv, Hook: d.vibeHook(), Awareness: d.awareness, Records: d.correlated, Tell: d.desk.Tell, Log: d.log,
+		Confine: d.confine,
 		Ask: func(r dispatch.Run) inrun.Ask {
 			return d.asker(&dispatched{
-				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Correlation: r.Call.Correlation, Dir: r.Dir,
+				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Correlation: r.Call.Correlation, Dir: r.Dir, Confined: r.Confined, Plan: r.Task.Plans(),
 				Hold: func() func() { return d.jobs.Hold(r.JobID) },
 			})
 		},
 	})
 	d.dispatch.Sweep()
+}
+
+// confine keeps a run's sandbox away from the gate, and has it show what holds
+// it before anything of it runs. The launcher is this very process.
+func (d *daemon) confine(r dispatch.Run, s *sandbox.Spec) {
+	s.Net.Refuse = d.machine.Own.Listeners
+	s.Before = func(st sandbox.Standing) error {
+		chain, err := session.Ancestry(os.Getpid())
+		if err != nil {
+			return err
+		}
+		same := *r.Call
+		return d.gate.Receive(context.Background(), r.CallID, r.Call.Principal, gate.Receipt{
+			Call: &same, Backend: string(st.Backend), Shown: st.Guarantees.Names(),
+			Seen: func() ([]string, error) { return api.Seen(&session.Peer{Chain: chain}, string(st.Backend), st.Process) },
+		})
+	}
 }
 
 // resolved gives requests to agent CLIs the answer to their question.

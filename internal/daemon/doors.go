@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/rulebook"
@@ -29,6 +30,8 @@ type doors struct {
 	keys     *keyring.Keyring
 	issuer   *issuer // nil where no other's tokens are taken
 	book     *rulebook.Book
+	// around finds the job that a process belongs to.
+	around func(chain []session.Process) (job.Job, bool)
 
 	known memo[string, knownAgent] // by token
 	in    memo[insideKey, string]  // sessions of callers
@@ -114,6 +117,18 @@ func (d *doors) Peer(conn net.Conn) (session.Peer, error) {
 	return session.PeerOf(sc)
 }
 
+// Inside returns the agent whose hook bound the process tree that a peer is in.
+func (d *doors) Inside(ctx context.Context, peer *session.Peer) (agent string, err error) {
+	err = d.store.Read(ctx, func(tx *store.Tx) (err error) {
+		agent, err = d.sessions.Agent(tx, peer.Chain)
+		return err
+	})
+	if errors.Is(err, session.ErrNotFound) {
+		return "", nil
+	}
+	return agent, admin.PublicError(err)
+}
+
 // implicit is the host's name for the session of a caller that names none.
 const implicit = "default"
 
@@ -128,6 +143,9 @@ func (d *doors) Session(ctx context.Context, ask api.SessionAsk) (id string, err
 	if ask.Apart {
 		key.workspace = ask.Workspace
 	}
+	if d.dispatched(ask) {
+		return ask.ID, nil
+	}
 	if id, ok := d.in.get(key); ok && ask.ID != api.NewSession {
 		return id, nil
 	}
@@ -141,6 +159,21 @@ func (d *doors) Session(ctx context.Context, ask api.SessionAsk) (id string, err
 	}
 	d.in.put(key, id)
 	return id, nil
+}
+
+// dispatched says whether the caller is a process of a run, about a call of
+// that very run. The run is part of its asker's session, and its processes are
+// for nothing else.
+func (d *doors) dispatched(ask api.SessionAsk) bool {
+	if ask.Path == "" || ask.Peer == nil || ask.TokenID != "" {
+		return false
+	}
+	j, found := d.around(ask.Peer.Chain)
+	if !found {
+		return false
+	}
+	run := (&dispatched{CLI: j.CLI, Owner: j.Owner, Job: j.ID}).principal("")
+	return ask.Agent == run.Agent && ask.ID == run.Session && (ask.Path == run.Path || strings.HasPrefix(ask.Path, run.Path+"/"))
 }
 
 // check says whether the caller belongs to the session it names.

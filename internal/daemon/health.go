@@ -15,7 +15,7 @@ import (
 
 // health reports how the gate is, without anything an agent should not know.
 func (d *daemon) health(ctx context.Context) api.Health {
-	h := api.Health{Status: "ok", Version: d.opts.Version, Addresses: d.machine.Own.Listeners}
+	h := api.Health{Status: "ok", Version: d.opts.Version, Addresses: d.machine.Own.Listeners, Policy: d.book.Status().Hash}
 	var err error
 	if h.Enrolled, err = d.admin.Enrolled(ctx); err != nil {
 		h.Problems = append(h.Problems, "the store cannot be read: "+err.Error())

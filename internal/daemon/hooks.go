@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -82,14 +84,18 @@ func (b *bindings) bind(ctx context.Context, bind hook.Binding) (id string, err 
 		return "", admin.PublicError(err)
 	}
 	err = b.store.Write(ctx, func(tx *store.Tx) error {
+		resume, err := b.sessions.Deferred(tx, bind.Agent, bind.Ref)
+		if err != nil {
+			return err
+		}
 		s, opened, err := b.sessions.Open(tx, session.Open{
-			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process, Resume: bind.Resume,
+			Agent: bind.Agent, Ref: bind.Ref, Workspace: bind.Workspace, Surface: bind.Surface, Peer: bind.Peer, Process: process, Resume: resume,
 		})
 		if err != nil {
 			return err
 		}
 		id = s.ID
-		if opened && bind.Resume {
+		if opened && resume {
 			// Another process takes the session on: it gets the answer to the
 			// question that waited, and nothing that was granted in advance.
 			_, err = b.desk.RevokeStanding(tx, s.ID, "its process ended")
@@ -109,6 +115,20 @@ func (b *bindings) End(ctx context.Context, id, by string) error {
 	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.End(tx, id, by) })
 }
 
+// Defer notes that a session was told to come back.
+func (b *bindings) Defer(ctx context.Context, agent, ref string, until time.Time) error {
+	return b.store.Write(ctx, func(tx *store.Tx) error { return b.sessions.Defer(tx, agent, ref, until) })
+}
+
+// Deferred says whether a session was told to come back.
+func (b *bindings) Deferred(ctx context.Context, agent, ref string) (deferred bool, err error) {
+	err = b.store.Read(ctx, func(tx *store.Tx) (err error) {
+		deferred, err = b.sessions.Deferred(tx, agent, ref)
+		return err
+	})
+	return deferred, err
+}
+
 // maxHostIDs bounds how many records one question about a session reads.
 const maxHostIDs = 5000
 
@@ -119,37 +139,46 @@ func (d *daemon) seen(ctx context.Context, agent, ref string) (map[string]bool, 
 		sessions, err = d.sessions.Named(tx, agent, ref)
 		return err
 	})
-	known := make(map[string]bool)
+	known, times := make(map[string]bool), make(map[string]int)
 	for _, id := range sessions {
-		cursor := ""
-		for err == nil && len(known) < maxHostIDs {
-			var page []admin.Record
-			page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: "call", Session: id}, cursor, 200)
-			for i := 0; err == nil && i < len(page); i++ {
-				err = d.hostID(ctx, page[i].ID, known)
-			}
-			if cursor == "" {
-				break
+		for _, kind := range []string{"call", "outcome"} {
+			for cursor := ""; err == nil && len(known) < maxHostIDs; {
+				var page []admin.Record
+				page, cursor, err = d.admin.Records(ctx, admin.RecordFilter{Kind: kind, Session: id}, cursor, 200)
+				for i := 0; err == nil && i < len(page); i++ {
+					var use string
+					var ran bool
+					if use, ran, err = d.hostUse(ctx, page[i].ID); ran {
+						times[use]++
+					}
+					known[call.NthUse(use, times[use])] = true
+				}
+				if cursor == "" {
+					break
+				}
 			}
 		}
 	}
 	return known, admin.PublicError(err)
 }
 
-// hostID notes the host's id of a recorded call.
-func (d *daemon) hostID(ctx context.Context, record string, into map[string]bool) error {
+// hostUse returns the host's id of a recorded call, "" if it is not known, and
+// whether the record is that of a call that could run under it.
+func (d *daemon) hostUse(ctx context.Context, record string) (use string, ran bool, err error) {
 	r, err := d.admin.Record(ctx, record)
 	if err != nil {
-		return err
+		return "", false, err
 	}
-	var body struct {
-		Call struct {
-			HostID string `json:"host_id"`
-		} `json:"call"`
-	}
+	var body stored
 	if err := json.Unmarshal(r.Body, &body); err != nil {
-		return nil // retention has dropped it
+		return "", false, nil // retention has dropped it
 	}
-	into[body.Call.HostID] = true
-	return nil
+	switch {
+	case r.Kind == "call" && body.Call != nil:
+		return body.Call.HostID, r.Outcome == gate.Allowed.String(), nil
+	case body.Outcome != nil:
+		use, ran = hook.RanAs(body.Outcome.Detail)
+		return use, ran, nil
+	}
+	return "", false, nil
 }

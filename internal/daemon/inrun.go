@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -24,6 +23,11 @@ type dispatched struct {
 	// the request and all of its calls.
 	Job, Correlation string
 	Dir              string
+	// Confined says that the run is in a sandbox of the gate's: it reaches
+	// neither the gate's files nor its socket.
+	Confined bool
+	// Plan says that the run may look and change nothing.
+	Plan bool
 	// Hold stops the job's idle clock.
 	Hold func() (release func())
 }
@@ -39,43 +43,51 @@ func (r *dispatched) principal(path string) call.Principal {
 // lives.
 const askWait = 15 * time.Minute
 
-// asker decides the tool calls of a run. It runs as the gate's own user, so that
-// none of it is held: each is the call that the agent's hook
-// would make, goes the way of every call, and its end is recorded when the
-// agent tells it.
+// asker decides the tool calls of a run. Each is the call that the agent's hook
+// would make, goes the way of every call, and its end is recorded when the agent
+// tells it. A run that is not confined runs as the gate's own user, so that none
+// of it is held.
 func (d *daemon) asker(r *dispatched) inrun.Ask {
 	return func(ctx context.Context, t inrun.Tool) inrun.Verdict {
 		dir := t.Dir
 		if dir == "" {
 			dir = r.Dir
 		}
+		at := hook.Place{Rewrites: t.Rewrites, Inside: r.Confined, Launcher: d.launcher()}
 		c := &call.Call{
 			Kind: call.External, Surface: "inrun:" + r.CLI, Principal: r.principal(t.Path), Operation: t.Name, Args: t.Args,
-			Dir: observe.RealDir(dir), HostID: t.ID, Parent: r.Job, Correlation: r.Correlation,
+			Dir: observe.RealDir(dir), HostID: t.ID, Parent: r.Job, Correlation: r.Correlation, Held: r.Confined, Rewrites: at.Wraps(),
 		}
 		release := r.Hold()
-		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host"})
+		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host", Plan: r.Plan})
 		release()
 		if ans.Verdict != gate.Allowed {
 			return inrun.Verdict{Why: ans.Message}
 		}
-		v := inrun.Verdict{Answer: inrun.Run, Why: ans.Message}
 		id, p := ans.CallID, c.Principal
 		if ans.Edited != nil {
-			id, p, v.Args = ans.Edited.ID, ans.Edited.Principal, hook.WithNotes(ans.Edited.Args, t.Args)
+			id, p = ans.Edited.ID, ans.Edited.Principal
 		}
-		v.Ended = func(o inrun.Outcome) { d.endInRun(ctx, id, p, o) }
-		if ans.Run != nil || slices.Contains(ans.Decision.Requires, call.Guarantee{Name: "confined"}) {
-			v.Ended(inrun.Refused)
-			return inrun.Verdict{Why: "Not run: it was allowed confined, and this run cannot be given another command."}
+		args, not := at.Input(ans, t.Args)
+		if not != nil {
+			d.endInRun(ctx, id, p, inrun.Refused, not.Detail)
+			return inrun.Verdict{Why: not.Message}
 		}
-		return v
+		return inrun.Verdict{Answer: inrun.Run, Why: ans.Message, Args: args, Ended: func(o inrun.Outcome) { d.endInRun(ctx, id, p, o, "") }}
 	}
 }
 
+// launcher are the words that start the gatehouse command, none if this machine
+// has no sandbox.
+func (d *daemon) launcher() []string {
+	if d.opts.Launcher == nil {
+		return nil
+	}
+	return d.opts.Launcher()
+}
+
 // endInRun records how a tool call ended.
-func (d *daemon) endInRun(ctx context.Context, id string, p call.Principal, o inrun.Outcome) {
-	detail := ""
+func (d *daemon) endInRun(ctx context.Context, id string, p call.Principal, o inrun.Outcome, detail string) {
 	if o == inrun.Unknown {
 		detail = "the run ended without saying how it ended"
 	}

@@ -41,10 +41,10 @@ func (d *daemon) openJobs(ctx context.Context, env func(string) string) error {
 		return err
 	}
 	d.retention = retention
-	d.flight = flight.New(d.keys, d.record.redact.Load)
+	d.flight = flight.New(d.keys, d.record.redactor)
 	d.desk.Resolved = d.resolved
 	d.jobs, err = job.Open(ctx, job.Options{
-		Store: d.store, Keys: d.keys, Dir: d.opts.Place.Jobs(), Redact: d.record.redact.Load, Log: d.log,
+		Store: d.store, Keys: d.keys, Dir: d.opts.Place.Jobs(), Redact: d.record.redactor, Log: d.log,
 		Standing: d.mayRun, Record: d.jobRecord, Retention: retention, Window: window, Limits: d.jobLimits,
 	})
 	return err

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +24,14 @@ import (
 
 // recorder writes events down.
 type recorder struct {
-	redact atomic.Pointer[content.Redactor]
+	redact atomic.Pointer[redactor]
 	// manifest is the hash of the permission manifest in force.
 	manifest atomic.Pointer[string]
 	log      *slog.Logger
 	counts   *prometheus.CounterVec
 	times    *prometheus.HistogramVec
+	parts    sync.Map // of times, by the name of the part
+	written  memo[usual, jsontext.Value]
 }
 
 func newRecorder(log *slog.Logger) *recorder {
@@ -48,13 +51,50 @@ func newRecorder(log *slog.Logger) *recorder {
 
 // took counts how long a part of a call's way took.
 func (r *recorder) took(part string, took time.Duration) {
-	r.times.WithLabelValues(part).Observe(took.Seconds())
+	of, ok := r.parts.Load(part)
+	if !ok {
+		of, _ = r.parts.LoadOrStore(part, r.times.WithLabelValues(part))
+	}
+	of.(prometheus.Observer).Observe(took.Seconds())
 }
 
 // hideFields names further fields whose values are never stored.
 func (r *recorder) hideFields(names []string) {
-	r.redact.Store(content.NewRedactor(content.RedactorConfig{Names: names, Rand: rand.Reader}))
+	r.redact.Store(&redactor{Redactor: content.NewRedactor(content.RedactorConfig{Names: names, Rand: rand.Reader}), clean: make(map[string]bool)})
 }
+
+// redactor is a redactor that knows again what has nothing to take out: the
+// reasons of a policy are the same for every call.
+type redactor struct {
+	*content.Redactor
+	mu    sync.Mutex
+	clean map[string]bool
+}
+
+// What is longer is the call's own, and so many are more than policies say.
+const maxClean, manyClean = 200, 2000
+
+func (r *redactor) text(s string) string {
+	r.mu.Lock()
+	known := r.clean[s]
+	r.mu.Unlock()
+	if known {
+		return s
+	}
+	out, _ := r.Text(s)
+	if out == s && len(s) <= maxClean {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if len(r.clean) >= manyClean {
+			clear(r.clean)
+		}
+		r.clean[s] = true
+	}
+	return out
+}
+
+// redactor is the one in force.
+func (r *recorder) redactor() *content.Redactor { return r.redact.Load().Redactor }
 
 // stored is what goes into the log besides the decision.
 type stored struct {
@@ -85,21 +125,29 @@ func (r *recorder) describe(c *call.Call, d *call.Decision, f *facts.Facts) []by
 	args, commitments := r.redact.Load().JSON(c.Args)
 	clean := *c
 	clean.Args, clean.Note = args, r.text(c.Note)
-	body, err := json.Marshal(stored{
-		Call:    &storedCall{Call: clean, Redacted: commitments},
-		Facts:   r.facts(c, d, f),
-		Posture: c.Posture(),
-	})
+	body, err := appendCall(make([]byte, 0, len(args)+roomForDecision), &clean, commitments)
 	if err == nil {
-		body = append(body[:len(body)-1], `,"decision":`...)
-		body, err = r.decision(d).AppendJSON(slices.Grow(body, roomForDecision))
-		body = append(body, '}')
+		body, err = r.facts(c, d, f).AppendJSON(append(body, `,"facts":`...))
+	}
+	if err == nil {
+		body = append(append(append(body, `,"posture":"`...), c.Posture()...), `","decision":`...)
+		body, err = r.decision(d).AppendJSON(body)
 	}
 	if err != nil {
 		r.log.Error("a call could not be described for the log", "call", c.ID, "error", err)
 		return nil // an event without its description is refused by append
 	}
-	return body
+	return append(body, '}')
+}
+
+// appendCall begins an object with a call.
+func appendCall(dst []byte, c *call.Call, redacted []content.Commitment) ([]byte, error) {
+	dst = append(dst, `{"call":`...)
+	if len(redacted) == 0 {
+		return c.AppendJSON(dst)
+	}
+	text, err := json.Marshal(storedCall{Call: *c, Redacted: redacted})
+	return append(dst, text...), err
 }
 
 // roomForDecision is as much as a decision and the rest of its record take as
@@ -108,8 +156,10 @@ const roomForDecision = 3 << 10
 
 // text takes secrets out of a text.
 func (r *recorder) text(s string) string {
-	clean, _ := r.redact.Load().Text(s)
-	return clean
+	if s == "" {
+		return s
+	}
+	return r.redact.Load().text(s)
 }
 
 func (r *recorder) texts(list []string) []string {
@@ -214,7 +264,7 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 		clean.Reason = r.text(clean.Reason)
 		verdict = &clean
 	}
-	rest, err := json.Marshal(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore), Budget: r.budget(e.Budget), Manifest: *r.manifest.Load()})
+	rest, err := r.rest(stored{Verdict: verdict, Start: e.Start, Outcome: end, Restore: r.kept(e.Restore), Budget: r.budget(e.Budget), Manifest: *r.manifest.Load()})
 	if err != nil {
 		return err
 	}
@@ -230,6 +280,50 @@ func (r *recorder) append(tx *store.Tx, e *gate.Event) error {
 	}
 	r.counts.WithLabelValues(rec.Kind, rec.Level, rec.Outcome).Inc()
 	return audit.Append(tx, rec)
+}
+
+// usual is what there is to say about most events besides the call.
+type usual struct {
+	reason, runs string // of a call that the policy let through
+	outcome      gate.Outcome
+	manifest     string
+}
+
+// isUsual says whether there is no more to say.
+func isUsual(s *stored) (u usual, ok bool) {
+	u.manifest = s.Manifest
+	switch v, start := s.Verdict, s.Start; {
+	case s.Call != nil || s.Facts != nil || s.Restore != nil || s.Budget != nil || s.Act != nil || s.Posture != "":
+		return u, false
+	case s.Outcome != nil:
+		u.outcome = s.Outcome.Outcome
+		return u, v == nil && start == nil && s.Outcome.Detail == "" && s.Outcome.Refusals == nil
+	case v == nil || start == nil:
+		return u, false
+	default:
+		u.reason, u.runs = v.Reason, start.Runs
+		return u, v.Verdict == gate.Allowed && slices.Equal(v.By, byPolicy) && slices.Equal(v.Channel, byPolicy) && v.Grants == nil &&
+			v.Budget == "" && v.Request == "" && v.Violation == "" && !v.Observed &&
+			start.Guarantees == nil && start.Backend == "" && start.Shown == nil && start.Seen == nil
+	}
+}
+
+var byPolicy = []string{"policy"}
+
+// rest writes what there is besides the call. What was written before is
+// known again.
+func (r *recorder) rest(s stored) (jsontext.Value, error) {
+	u, ok := isUsual(&s)
+	if ok {
+		if text, ok := r.written.get(u); ok {
+			return text, nil
+		}
+	}
+	text, err := json.Marshal(s)
+	if ok && err == nil {
+		r.written.put(u, text)
+	}
+	return text, err
 }
 
 // joinObjects makes one object of the members of two. It leaves both as they

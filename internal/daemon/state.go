@@ -307,7 +307,7 @@ func slotOf(id string) openSlot { return openSlot(crc32.ChecksumIEEE([]byte(id))
 // effect is kept of calls whose start is shown; hashing all of them would be
 // for nothing.
 func (t *tx) effect(c *call.Call, wrapped bool) string {
-	if c.Operation != call.OpRun && !wrapped {
+	if c.Operation != call.OpRun && c.Kind != call.Dispatch && !wrapped {
 		return ""
 	}
 	return c.Effect().String()

@@ -2,9 +2,13 @@ package daemon
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
@@ -42,9 +46,6 @@ func (t *tx) Uses(c *call.Call, workspace string) (*policy.Uses, error) {
 		if u.Concerns(c.Principal.Agent, workspace) {
 			one.Completed = one.Completed || u.Succeeded > 0
 		}
-		if u.Agent == session.AgentID(c.Principal.Agent) {
-			out.Steps += u.Runs
-		}
 		out.Tools[u.Tool] = one
 	}
 	for tool, n := range denials {
@@ -52,13 +53,68 @@ func (t *tx) Uses(c *call.Call, workspace string) (*policy.Uses, error) {
 		one.Denials = n
 		out.Tools[tool] = one
 	}
-	return out, nil
+	return out, t.spent(c.Principal, out)
+}
+
+// spent reads what an agent and its sub-agents were let through, and what the
+// principal draws from: a use belongs to the innermost share that holds it.
+func (t *tx) spent(p call.Principal, out *policy.Uses) error {
+	spent, row, inRow, err := t.s.sessions.Spent(t.Tx, p.Agent)
+	if err != nil {
+		return err
+	}
+	out.Row, out.InRow = row, inRow
+	for _, s := range spent {
+		out.Spent = append(out.Spent, policy.Spent(s))
+		out.Purse.Used += s.Calls
+	}
+	shares, err := t.s.sessions.Shares(t.Tx, p.Agent)
+	if err != nil {
+		return err
+	}
+	for _, s := range shares {
+		if s.Holds(p.Path) && len(s.Path) > len(out.Purse.Path) {
+			out.Purse = policy.Purse{Path: s.Path, Calls: s.Calls, Used: s.Used}
+		}
+	}
+	for _, s := range shares {
+		if !grant.Below(out.Purse.Path, s.Path) || slices.ContainsFunc(shares, func(above session.Share) bool {
+			return grant.Below(out.Purse.Path, above.Path) && grant.Below(above.Path, s.Path)
+		}) {
+			continue // above, beside, or a part of one below
+		}
+		out.Purse.Used, out.Purse.Reserved = out.Purse.Used-s.Used, out.Purse.Reserved+s.Calls
+	}
+	return nil
+}
+
+// SetAside keeps a part of an agent's calls for a sub-agent.
+func (t *tx) SetAside(p call.Principal, path string, calls int) (id string, until time.Time, err error) {
+	s, err := t.s.sessions.SetAside(t.Tx, p.Agent, path, calls)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	return s.ID, s.Given.Add(session.UseLife), nil
+}
+
+// TakeBack ends what a principal, or one above it, set aside.
+func (t *tx) TakeBack(id string, p call.Principal) error {
+	shares, err := t.s.sessions.Shares(t.Tx, p.Agent)
+	if err != nil {
+		return err
+	}
+	for i := range shares {
+		if s := &shares[i]; s.ID == id && grant.Below(p.Path, s.Path) {
+			return t.s.sessions.TakeBack(t.Tx, p.Agent, s)
+		}
+	}
+	return fmt.Errorf("budget: %w", session.ErrNotFound)
 }
 
 // Use counts a call that was opened.
 func (t *tx) Use(c *call.Call, workspace string, tools []string) error {
 	t.Remember(slotOf(c.ID), nil) // its end has more to do than to take its row out
-	return t.s.sessions.Use(t.Tx, c.ID, c.Principal.Agent, workspace, tools)
+	return t.s.sessions.Use(t.Tx, c.ID, c.Principal.Agent, c.Principal.Path, workspace, tools)
 }
 
 // Refuse counts a call that was denied.

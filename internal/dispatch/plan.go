@@ -26,7 +26,6 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/risk"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
-	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
 
@@ -41,13 +40,15 @@ type plan struct {
 	session *Session // the one gone on with or begun by name, nil for none
 	known   bool
 	gated   bool
-	score   risk.DispatchScore
-	policy  string
-	highest int
-	hash    call.Digest // of the policy
-	home    string      // the CLI's own
-	temp    string
-	clone   string // a folder for a private clone, "" for none
+	// confined says that the run is put into a sandbox.
+	confined bool
+	score    risk.DispatchScore
+	policy   string
+	highest  int
+	hash     call.Digest // of the policy
+	home     string      // the CLI's own
+	temp     string
+	clone    string // a folder for a private clone, "" for none
 	// expiring warns that a provider's cache of the conversation runs out.
 	expiring *flight.Warning
 }
@@ -64,6 +65,7 @@ func (s *Service) plan(ctx context.Context, who Caller, cli string, t *call.Task
 	}
 	set := &snap.Settings.Dispatch
 	p.hash, p.gated = snap.Hash, set.CLIEffects != policy.EffectsClassic
+	p.confined = t.Sandbox || set.Confine
 	p.policy, _ = set.Threshold(cli, who.Principal.Agent, p.dir, t.ApprovalPolicy)
 	p.highest, _ = risk.Threshold(p.policy)
 	p.score = risk.OfDispatch(&risk.Dispatch{
@@ -177,7 +179,7 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 		return err
 	}
 	p.launch, err = provider.Prepare(&provider.Input{
-		CLI: p.cli, Task: &t, Gated: p.gated, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
+		CLI: p.cli, Task: &t, Gated: p.gated, Confined: p.confined, Binary: p.program.path, Dir: dir, Home: p.home, Temp: p.temp,
 		Env: s.opts.Env, Extra: extra, Known: p.known, Template: template, Servers: servers, Hook: s.opts.Hook,
 	})
 	if err != nil {
@@ -264,6 +266,7 @@ func (p *plan) call(who Caller) (*call.Call, error) {
 		Forward: []call.Field{
 			{Name: "program", Value: p.program.path + " sha256:" + p.program.sum},
 			{Name: "cli_effects", Value: map[bool]string{true: policy.EffectsGated, false: policy.EffectsClassic}[p.gated]},
+			{Name: "confined", Value: fmt.Sprint(p.confined)},
 			{Name: "session", Value: fmt.Sprint(p.sessionID(), " resumed ", p.known)},
 		},
 	}, nil
@@ -281,7 +284,7 @@ func (s *Service) requestKey(p *plan, c *call.Call) string {
 		return "" // not to be told apart is not to be equal
 	}
 	h := sha256.New()
-	write(h, "gatehouse/request/1", p.cli, c.Principal.Agent, string(c.Args), p.dir, p.program.path, p.program.sum, p.hash.String(), state, fmt.Sprint(p.gated))
+	write(h, "gatehouse/request/1", p.cli, c.Principal.Agent, string(c.Args), p.dir, p.program.path, p.program.sum, p.hash.String(), state, fmt.Sprint(p.gated, p.confined))
 	write(h, slices.Sorted(slices.Values(p.stableEnv()))...)
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -332,15 +335,6 @@ func (p *plan) write(ctx context.Context) error {
 		return refuse("worktree: a private clone of %s cannot be made: %v", p.dir, err)
 	}
 	return nil
-}
-
-// confined is the sandbox around a run: it writes in its directory, keeps its
-// own home, and reaches its models.
-func (p *plan) confined() *sandbox.Spec {
-	return &sandbox.Spec{
-		Read: []string{p.launch.Dir, p.home, p.temp, filepath.Dir(p.program.path)}, Write: []string{p.launch.Dir}, Private: []string{p.home, p.temp},
-		Net: sandbox.Net{Mode: sandbox.NetHosts, Allow: provider.Hosts(p.cli, p.launch.Env)},
-	}
 }
 
 // clean removes what was of the run alone.

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/policy"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 // The times of the public skill.
@@ -47,6 +48,9 @@ type Options struct {
 	Env func(string) string
 	// Ask decides the tool calls of a run.
 	Ask func(Run) inrun.Ask
+	// Confine adds to the sandbox of a run what keeps it from the gate, and
+	// the receipt without which it does not start.
+	Confine func(Run, *sandbox.Spec)
 	// Hook is the command line of the gate's hook for Vibe, "" if there is none.
 	Hook string
 	// Awareness is what the policy says about caches.
@@ -64,9 +68,12 @@ type Options struct {
 // need to know it.
 type Run struct {
 	JobID, CLI, Dir string
-	// Call is the request's own call, which let the run start.
-	Call *call.Call
-	Task *call.Task
+	// Call is the request's own call, which let the run start, and CallID its id.
+	Call   *call.Call
+	CallID string
+	// Confined says that it is in a sandbox.
+	Confined bool
+	Task     *call.Task
 }
 
 // Service hands requests to CLIs. It is safe for concurrent use.
@@ -236,15 +243,17 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	if err := p.write(ctx); err != nil {
 		return job.Job{}, err
 	}
-	if p.task.Sandbox {
-		spec.Sandbox = p.confined()
+	run := Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, CallID: rec.CallID, Confined: p.confined, Task: p.task}
+	if p.confined {
+		spec.Sandbox = p.sandbox()
+		s.opts.Confine(run, spec.Sandbox)
 	}
 	var hold inrun.Drive
 	if p.launch.Channel != nil {
-		hold = p.launch.Channel(onlyTools(p.task, s.opts.Ask(Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, Task: p.task})))
+		hold = p.launch.Channel(onlyTools(p.task, s.opts.Ask(run)))
 	}
 	said := &raw{}
-	spec.Drive = said.drive(hold, p.launch.Stdin)
+	spec.Drive, spec.Listens = said.drive(hold, p.launch.Stdin), hold == nil
 	spec.Parse = func(out []byte) any {
 		r := p.launch.Parse(out)
 		r.Session = p.launch.Parse(said.bytes()).Session

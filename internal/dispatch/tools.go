@@ -319,8 +319,10 @@ func otherTools() []Tool {
 			}) (any, error) {
 				return s.requestResult(ctx, who.Principal, in.CorrelationID)
 			}),
-		typed("list_models", "Models that work with each CLI; leave model out for its default.", `"properties":{`+cliField+`}`, true,
-			func(_ *Service, _ context.Context, _ Caller, in *sessionIn) (any, error) { return models(in.CLI) }),
+		typed("list_models", "Models of each CLI, who told of them and when; leave model out for the CLI's default.", `"properties":{`+cliField+`}`, true,
+			func(s *Service, ctx context.Context, who Caller, in *sessionIn) (any, error) {
+				return s.ListModels(ctx, who.Principal, in.CLI)
+			}),
 		typed("cli_versions", "Which CLIs are installed, where, their hash and version.", `"properties":{}`, true,
 			func(s *Service, ctx context.Context, _ Caller, _ *struct{}) (any, error) {
 				return map[string]any{"clis": s.versions(ctx)}, nil
@@ -370,19 +372,4 @@ func (s *Service) requestResult(ctx context.Context, who call.Principal, correla
 		out = append(out, r)
 	}
 	return map[string]any{"correlationId": correlation, "requests": out}, nil
-}
-
-func models(cli string) (any, error) {
-	clis := call.CLIs()
-	if cli != "" {
-		if err := knownCLI(cli); err != nil {
-			return nil, err
-		}
-		clis = []string{cli}
-	}
-	out := map[string]any{}
-	for _, c := range clis {
-		out[c] = map[string]any{"models": provider.Models(c), "default": "the CLI's own: leave model out"}
-	}
-	return out, nil
 }

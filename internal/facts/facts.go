@@ -44,6 +44,9 @@ type DeclaredTool struct {
 	Used bool `json:"used,omitzero"`
 	// Inert says that the declaration is told and not enforced.
 	Inert bool `json:"inert,omitzero"`
+	// Claimed says that this is the tool's own word: the gate holds no
+	// declaration of it.
+	Claimed bool `json:"claimed,omitzero"`
 }
 
 // Facts is what is known about a call before anyone votes on it.

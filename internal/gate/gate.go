@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
@@ -45,13 +46,14 @@ type Options struct {
 
 // Gate decides calls. It is safe for concurrent use.
 type Gate struct {
-	opts Options
-	log  *slog.Logger
+	opts   Options
+	log    *slog.Logger
+	tracer trace.Tracer
 }
 
 // New makes a gate.
 func New(opts Options) *Gate {
-	g := &Gate{opts: opts, log: opts.Log}
+	g := &Gate{opts: opts, log: opts.Log, tracer: otel.Tracer("gatehouse")}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -75,6 +77,11 @@ type Submission struct {
 	// Ask has a person asked whatever the policy says: whoever calls may ask
 	// for more than the policy does.
 	Ask bool
+	// Claim is what the tool says about itself and this call; it is on record.
+	Claim *facts.DeclaredTool
+	// Refused says why the tool's own declaration denies the call, "" if it
+	// does not: the gate denies it as well, on record.
+	Refused string
 	// Composite makes the call the plan of a composite tool, which is decided
 	// as a whole and gets a budget.
 	Composite *Plan
@@ -97,7 +104,7 @@ type Submission struct {
 // denial that says why; the answer is never nil.
 func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
-	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
+	ctx, span := g.tracer.Start(ctx, "call")
 	defer span.End()
 	err := c.Normalize()
 	if err == nil && sub.Composite != nil {
@@ -118,6 +125,9 @@ func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	}
 	if ans.Verdict == Pending && g.waits(&sub) {
 		ans = g.await(ctx, &sub, ans)
+	}
+	if !span.IsRecording() {
+		return ans
 	}
 	// No argument of the call goes into a trace: traces are not redacted.
 	span.SetAttributes(
@@ -161,10 +171,7 @@ func (g *Gate) attempt(ctx context.Context, sub *Submission) (ans *Answer, edite
 	}
 	in.Plan = sub.Plan
 	t := &trial{gate: g, sub: sub, snap: snap, in: in, change: change}
-	if sub.Ask {
-		t.asked = asks(sub.Call)
-		in.Violations = t.asked
-	}
+	t.claims()
 	t.union(ctx)
 	t.decide()
 	t.preview()
@@ -289,7 +296,7 @@ func (g *Gate) weigh(ctx context.Context, c *call.Call) (*policy.Input, call.Dec
 		return nil, call.Decision{}, err
 	}
 	judge(in, change)
-	if len(snap.Counts(in.Facts)) > 0 {
+	if len(snap.Counts(c, in.Facts)) > 0 {
 		uses, err := g.opts.State.Uses(ctx, c, in.Facts.Workspace)
 		if err != nil {
 			return nil, call.Decision{}, err

@@ -94,9 +94,9 @@ func (t tx) Standing(*call.Call) (gate.Standing, error) { return t.s.inside, t.s
 func (t tx) Grants(call.Principal) ([]grant.Grant, error) {
 	return t.s.grants, t.s.step("grants")
 }
-func (t tx) Consume(string) error                      { return t.s.step("consume") }
-func (t tx) AddBudget(*grant.Budget, call.Terms) error { return t.s.step("budget") }
-func (t tx) Now() (time.Time, error)                   { return time.Unix(1, 0), t.s.step("now") }
+func (t tx) Consume(string) error                         { return t.s.step("consume") }
+func (t tx) AddBudget(*grant.Budget, time.Duration) error { return t.s.step("budget") }
+func (t tx) Now() (time.Time, error)                      { return time.Unix(1, 0), t.s.step("now") }
 func (t tx) Draw(_ string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) ([]call.Vote, error) {
 	_, open := t.s.budget.Draw(c, d, votes, scope)
 	return open, t.s.step("draw")
@@ -115,6 +115,10 @@ func (t tx) Withdraw(string) error                         { return t.s.step("wi
 func (t tx) Uses(*call.Call, string) (*policy.Uses, error) { return &policy.Uses{}, t.s.step("uses") }
 func (t tx) Use(*call.Call, string, []string) error        { return t.s.step("use") }
 func (t tx) Refuse(*call.Call, string, []string) error     { return t.s.step("refuse") }
+func (t tx) SetAside(call.Principal, string, int) (string, time.Time, error) {
+	return "s_1", time.Time{}, t.s.step("set aside")
+}
+func (t tx) TakeBack(string, call.Principal) error { return t.s.step("take back") }
 
 func (t tx) Open(*call.Call, []call.Guarantee) error { return t.s.step("open") }
 func (t tx) Show(string, call.Principal) (call.Digest, []call.Guarantee, error) {

@@ -225,6 +225,9 @@ func (t *trial) union(ctx context.Context) {
 // Delegate cuts a budget for a sub-agent of the principal's; Return ends one
 // that was cut from a budget of the principal's and takes back what is left.
 func (g *Gate) Delegate(ctx context.Context, id string, p call.Principal, path string, lines []grant.Line) (sub *grant.Budget, err error) {
+	if id == Declared {
+		return g.setAside(ctx, p, path, lines)
+	}
 	err = g.opts.State.Commit(ctx, func(tx Tx) (err error) {
 		if sub, err = tx.Delegate(id, p, path, lines, g.opts.Scope); err != nil {
 			return err
@@ -236,11 +239,19 @@ func (g *Gate) Delegate(ctx context.Context, id string, p call.Principal, path s
 
 // Return ends a budget that was cut from one of the principal's.
 func (g *Gate) Return(ctx context.Context, id string, p call.Principal) error {
-	return g.opts.State.Commit(ctx, func(tx Tx) error { return tx.ReturnBudget(id, p) })
+	return g.opts.State.Commit(ctx, func(tx Tx) error {
+		if isShare(id) {
+			return tx.TakeBack(id, p)
+		}
+		return tx.ReturnBudget(id, p)
+	})
 }
 
 // Budget tells a principal what is left of its own budget.
 func (g *Gate) Budget(ctx context.Context, id string, p call.Principal) (*grant.Budget, error) {
+	if id == Declared {
+		return g.declaredBudget(ctx, p)
+	}
 	return g.opts.State.Budget(ctx, id, p)
 }
 
@@ -255,7 +266,7 @@ func (t *trial) grantBudget(tx Tx, used []grant.Grant) error {
 	if len(used) > 0 {
 		b.By, b.Channel = used[0].By, used[0].Channel
 	}
-	if err := tx.AddBudget(b, terms(t.in)); err != nil {
+	if err := tx.AddBudget(b, terms(t.in).Bound(t.snap.Settings.SessionGrantLife)); err != nil {
 		return err
 	}
 	t.answer.Budget = b

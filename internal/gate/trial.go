@@ -48,6 +48,8 @@ func (t *trial) rule(tx Tx) error {
 	switch {
 	case t.sub.ready != nil:
 		return t.inquire(tx)
+	case t.sub.Refused != "": // where the gate only observes, too: the tool does not run
+		return t.deny(tx, t.sub.Refused)
 	case d.Level == call.AutoApprove:
 		return t.allow(tx, nil)
 	case t.snap != nil && t.snap.Settings.Observe && !switched(d):

@@ -80,7 +80,7 @@ func (b *Budget) draw(c *call.Call, d *call.Decision, v call.Vote, scope Scope) 
 // Delegate cuts a budget for a sub-agent. Every line asked for must lie within
 // a line of this one that has enough left, which is reserved.
 func (b *Budget) Delegate(id, path string, lines []Line, scope Scope) (*Budget, error) {
-	if !subPath(b.Principal.Path, path) {
+	if !Below(b.Principal.Path, path) {
 		return nil, fmt.Errorf("%q is not a sub-agent of %q: a budget is handed downwards", path, b.Principal.Path)
 	}
 	if len(lines) == 0 {
@@ -129,8 +129,8 @@ func (b *Budget) Return(sub *Budget) error {
 	return nil
 }
 
-// subPath says whether a path names a sub-agent below another.
-func subPath(above, path string) bool {
+// Below says whether a path names a sub-agent below another.
+func Below(above, path string) bool {
 	rest := path
 	if above != "" {
 		var ok bool

@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/observe"
@@ -27,15 +24,17 @@ type Sessions interface {
 	Block(ctx context.Context, id, why string) error
 	// End ends a session that its host ended.
 	End(ctx context.Context, id, by string) error
+	// Defer notes that the session a host's name stands for was told to come
+	// back, in another process, as long as its question waits.
+	Defer(ctx context.Context, agent, ref string, until time.Time) error
+	// Deferred says whether it was, and still may.
+	Deferred(ctx context.Context, agent, ref string) (bool, error)
 }
 
 // Binding is what a session is bound to.
 type Binding struct {
 	Agent, Ref, Workspace, Surface string
 	Peer                           session.Peer
-	// Resume says that the session was told to come back, so that it may do so
-	// in another process.
-	Resume bool
 }
 
 // Bound is what an event was bound to.
@@ -71,8 +70,6 @@ type Options struct {
 type Hooks struct {
 	opts Options
 	open openCalls
-	// later are the sessions that were told to come back.
-	later deferrals
 }
 
 // New makes hooks.
@@ -106,6 +103,14 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	if !known {
 		return block(fmt.Sprintf("Denied: %q is no agent that the gate knows; it knows %s.", r.Host, strings.Join(Names(), ", ")))
 	}
+	reply := h.handle(ctx, &a, r)
+	if reply.Exit == blocked && a.explain != nil {
+		reply.Stdout = a.explain(strings.TrimSpace(string(reply.Stderr)))
+	}
+	return reply
+}
+
+func (h *Hooks) handle(ctx context.Context, a *agent, r *Request) Reply {
 	e, err := a.parse(r.Event)
 	if err == nil {
 		err = e.check()
@@ -120,7 +125,6 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	agent := fmt.Sprintf("%s-%d", r.Host, r.Peer.Chain[0].UID)
 	bound, err := h.opts.Sessions.Bind(ctx, Binding{
 		Agent: agent, Ref: e.ref, Workspace: observe.RealDir(e.dir), Surface: surface(r.Host), Peer: r.Peer,
-		Resume: h.later.has(agent, e.ref),
 	})
 	if err != nil {
 		h.opts.Log.Warn("a hook's event does not belong to its session", "host", r.Host, "session", e.ref, "error", err)
@@ -130,7 +134,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	p.Path = call.Below(p.Path, e.path)
 	switch e.moment {
 	case before, prompt:
-		return h.judge(ctx, &a, r, e, p, &bound)
+		return h.judge(ctx, a, r, e, p, &bound)
 	case after:
 		return h.close(ctx, e, p, gate.Succeeded)
 	case failed:
@@ -138,7 +142,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	case refused:
 		return h.close(ctx, e, p, gate.Refused)
 	case end:
-		return h.end(ctx, p, bound.Parent != "" || h.later.has(p.Agent, e.ref))
+		return h.end(ctx, p, bound.Parent != "" || h.comesBack(ctx, p.Agent, e.ref))
 	}
 	return Reply{}
 }
@@ -159,16 +163,17 @@ func (a *agent) name(e *event, peer session.Peer) error {
 	return nil
 }
 
-func surface(host string) string { return "hook:" + host }
+func surface(host string) string { return session.HookSurface + host }
 
 // judge takes the call of an event through the gate.
 func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, bound *Bound) Reply {
 	if e.moment == prompt && h.open.has(p, e) {
 		return Reply{} // the gate has judged it; this question is the host's own
 	}
+	at := Place{Rewrites: a.rewrites && !e.fixed, Inside: r.Inside, Launcher: h.launcher()}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
-		Dir: observe.RealDir(e.dir), HostID: e.id, Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: a.rewrites && !r.Inside && len(h.launcher()) > 0,
+		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: at.Wraps(),
 	}
 	ans := h.opts.Gate.Submit(ctx, gate.Submission{
 		Call: c, Wait: r.Wait, Runs: "host", Plan: e.plan,
@@ -176,47 +181,36 @@ func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p cal
 	})
 	switch {
 	case ans.Verdict == gate.Allowed:
-		return h.start(ctx, a, r, e, p, ans)
+		return h.start(ctx, a, at, e, p, ans)
 	case ans.HostAsks:
 		h.open.add(p, e, openCall{id: ans.CallID, input: e.input})
 		return a.ask(e, ans.Message)
 	case ans.Verdict == gate.Pending && r.Defer && a.later != nil && e.moment == before:
-		h.later.add(p.Agent, e.ref, ans.Expires)
+		if err := h.opts.Sessions.Defer(ctx, p.Agent, e.ref, ans.Expires); err != nil {
+			h.opts.Log.Error("a session could not be told to come back", "session", p.Session, "error", err)
+			return block(ans.Message)
+		}
 		return a.later(e, ans.Message)
 	}
 	return block(ans.Message)
 }
 
-// start lets the host run what was allowed: the call as it is, as a person
-// edited it, or in a sandbox of the gate's. Where the host cannot do that, or
-// nothing holds what must be held, it runs nothing.
-func (h *Hooks) start(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, ans *gate.Answer) Reply {
-	var edited jsontext.Value
+// start lets the host run what was allowed, or runs nothing.
+func (h *Hooks) start(ctx context.Context, a *agent, at Place, e *event, p call.Principal, ans *gate.Answer) Reply {
 	id := ans.CallID
 	if ans.Edited != nil {
-		edited, id = ans.Edited.Args, ans.Edited.ID
+		id = ans.Edited.ID
 	}
-	switch {
-	case ans.Edited != nil && !a.rewrites:
-		// It was allowed as edited, and this host would run the original.
-		h.finish(ctx, id, p, gate.Refused, "the host cannot be given another input")
-		return block("Not run: it was approved with changes that this agent cannot be given. Make this call instead: " + string(edited))
-	case ans.Run != nil:
-		var err error
-		if edited, err = wrapped(e.input, slices.Concat(h.launcher(), ans.Run)); err != nil {
-			h.finish(ctx, id, p, gate.Refused, "the command could not be put into a sandbox")
-			return block("Not run: " + err.Error() + ".")
-		}
-	case slices.Contains(ans.Requires, call.Guarantee{Name: "confined"}) && !r.Inside:
-		h.finish(ctx, id, p, gate.Refused, "nothing confines it")
-		return block("Not run: it was allowed only confined, and nothing confines it here.")
+	edited, not := at.Input(ans, e.input)
+	if not != nil {
+		h.finish(ctx, id, p, gate.Refused, not.Detail)
+		return block(not.Message)
 	}
-	edited = WithNotes(edited, e.input)
 	told := e.input
 	if edited != nil {
 		told = edited
 	}
-	h.open.add(p, e, openCall{id: id, input: told})
+	h.open.add(p, e, openCall{id: id, input: told, changed: edited != nil})
 	return a.allow(e, edited, ans.Message)
 }
 
@@ -225,31 +219,6 @@ func (h *Hooks) launcher() []string {
 		return nil
 	}
 	return h.opts.Launcher()
-}
-
-// WithNotes gives an edited input the members back that were left out of the
-// call because they have no effect: hosts refuse an input without them.
-func WithNotes(edited, original jsontext.Value) jsontext.Value {
-	if edited == nil {
-		return nil
-	}
-	var have, had map[string]jsontext.Value
-	if json.Unmarshal(edited, &have) != nil || json.Unmarshal(original, &had) != nil {
-		return edited
-	}
-	for _, name := range call.NoteFields() {
-		if v, ok := had[name]; ok && have[name] == nil {
-			have[name] = v
-		}
-	}
-	out, err := json.Marshal(have)
-	if err != nil {
-		return edited
-	}
-	if out, err = call.Canonical(out); err != nil {
-		return edited
-	}
-	return out
 }
 
 // close records how a call ended that the gate opened in this session. What it
@@ -261,7 +230,7 @@ func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome g
 		return Reply{}
 	}
 	if string(o.input) == string(e.input) || outcome == gate.Refused {
-		h.finish(ctx, o.id, p, outcome, "")
+		h.finish(ctx, o.id, p, outcome, o.ranAs(e))
 		return Reply{}
 	}
 	const why = "the host ran something else than what was allowed"
@@ -271,6 +240,16 @@ func (h *Hooks) close(ctx context.Context, e *event, p call.Principal, outcome g
 		h.opts.Log.Error("the session could not be blocked", "session", p.Session, "error", err)
 	}
 	return block("The gate has stopped this session: " + why + ". Tell the person you work for.")
+}
+
+// comesBack says whether a session was told to come back. One of which that
+// cannot be told is ended: it can ask again.
+func (h *Hooks) comesBack(ctx context.Context, agent, ref string) bool {
+	deferred, err := h.opts.Sessions.Deferred(ctx, agent, ref)
+	if err != nil {
+		h.opts.Log.Error("it cannot be told whether a session comes back", "session", ref, "error", err)
+	}
+	return deferred
 }
 
 // end closes what the session has open, whose end nobody told, and the session,

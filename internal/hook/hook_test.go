@@ -29,6 +29,8 @@ type script struct {
 	answer gate.Answer
 	bind   error
 	noted  []string
+	// until is how long the session may come back.
+	until time.Time
 }
 
 func (s *script) note(format string, args ...any) {
@@ -66,6 +68,16 @@ func (s *script) Block(_ context.Context, id, why string) error {
 func (s *script) End(_ context.Context, id, by string) error {
 	s.note("end %s by %s", id, by)
 	return nil
+}
+
+func (s *script) Defer(_ context.Context, agent, ref string, until time.Time) error {
+	s.note("defer %s of %s", ref, agent)
+	s.until = until
+	return nil
+}
+
+func (s *script) Deferred(context.Context, string, string) (bool, error) {
+	return time.Now().Before(s.until), nil
 }
 
 // answers are the verdicts that fixtures name.

@@ -2,8 +2,8 @@ package hook
 
 import (
 	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -16,11 +16,28 @@ type openCall struct {
 	id string
 	// input is what the host was told to run.
 	input jsontext.Value
+	// changed says that this is not what the host asked about.
+	changed bool
 
 	principal call.Principal
 	host      string // the host's id of the use, "" if it has none
 	tool      string
 }
+
+// ranAs begins the detail of an outcome that says under which name a call ran.
+const ranAs = "ran as "
+
+// ranAs says by which name a transcript may know a call that was changed, where
+// the host has no ids: it tells of what ran.
+func (o *openCall) ranAs(e *event) string {
+	if !o.changed || e.id != "" {
+		return ""
+	}
+	return ranAs + e.use()
+}
+
+// RanAs returns the name under which a call ran, by the detail of its outcome.
+func RanAs(detail string) (use string, ok bool) { return strings.CutPrefix(detail, ranAs) }
 
 // maxOpen bounds what is remembered. The oldest go first: their end is then
 // not recorded, and stays unknown.
@@ -88,34 +105,4 @@ func (o *openCalls) drop(session string) (dropped []openCall) {
 		return false
 	})
 	return dropped
-}
-
-// deferrals remembers which sessions were told to come back, and until when
-// that is good: as long as the question waits.
-type deferrals struct {
-	mu    sync.Mutex
-	until map[deferral]time.Time
-}
-
-type deferral struct{ agent, ref string }
-
-func (d *deferrals) add(agent, ref string, until time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.until == nil {
-		d.until = make(map[deferral]time.Time)
-	}
-	now := time.Now()
-	for k, t := range d.until {
-		if now.After(t) {
-			delete(d.until, k)
-		}
-	}
-	d.until[deferral{agent, ref}] = until
-}
-
-func (d *deferrals) has(agent, ref string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Now().Before(d.until[deferral{agent, ref}])
 }

@@ -12,30 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// GrokArgs make Grok talk on this channel.
-func GrokArgs(model string) []string {
-	args := []string{"agent", "--no-leader"}
-	if model != "" {
-		args = append(args, "-m", model)
-	}
-	return append(args, "stdio")
-}
-
-// GrokConfig belongs into the config.toml of Grok's home: it makes Grok ask about
-// what it would run by itself. GrokRequirements is its requirements.toml, which
-// keeps a repository's settings from having everything approved.
-const (
-	GrokConfig = `[ui]
-permission_mode = "default"
-
-[permission]
-ask = ["Bash", "Read", "Edit", "Grep", "MCPTool", "WebFetch", "WebSearch"]
-`
-	GrokRequirements = `[ui]
-disable_bypass_permissions_mode = true
-`
-)
-
 // ACP speaks the Agent Client Protocol. The client offers neither files nor
 // terminals, so that the agent works with its own tools, which ask. The channel
 // carries a bare no; the words for the model are its next prompt.

@@ -115,7 +115,7 @@ func (c *claude) control(ctx context.Context, line []byte, l *claudeLine) error 
 	}
 	switch {
 	case r.Subtype == "can_use_tool":
-		t := Tool{Name: r.Tool, Args: r.Input, Dir: c.dir, ID: r.ID, Session: c.session, Path: c.pathOf(r.ID, r.Agent)}
+		t := Tool{Name: r.Tool, Args: r.Input, Dir: c.dir, ID: r.ID, Session: c.session, Path: c.pathOf(r.ID, r.Agent), Rewrites: c.rewrites}
 		c.question(ctx, l.RequestID, t, func(v Verdict) error {
 			if v.Answer != Run {
 				return c.reply(l.RequestID, "success", object{"behavior": "deny", "message": v.Why})

@@ -32,6 +32,8 @@ type Tool struct {
 	Session string
 	// Path names the sub-agent that asks, "" for the main one.
 	Path string
+	// Rewrites says that the channel can have something else run than this.
+	Rewrites bool
 }
 
 // Verdict answers a question. Its zero value refuses.

@@ -58,6 +58,8 @@ type Server struct {
 	Command     []string `json:"command,omitzero"`
 	URL         string   `json:"url,omitzero"`
 	Environment []string `json:"environment,omitzero"`
+	// Workspace is what relative paths and globs of its tools are bound to.
+	Workspace string `json:"workspace,omitzero"`
 	// Confined says that it runs in the sandbox, HasCredential that it gets a
 	// credential, which is never written.
 	Confined      bool `json:"confined,omitzero"`

@@ -296,6 +296,9 @@ func (c *comparison) server(was, now *Server) {
 	if !slices.Equal(was.Command, now.Command) || was.URL != now.URL {
 		c.add("mcp.server.changed", High, path, "it was %s and is %s", reached(was), reached(now))
 	}
+	if was.Workspace != now.Workspace && now.Workspace != "" { // without one relative globs let nothing through
+		c.add("mcp.server.workspace.changed", High, path, "relative paths were bound to %s and are to %s", orNowhere(was.Workspace), now.Workspace)
+	}
 	for _, v := range now.Environment {
 		if !slices.Contains(was.Environment, v) {
 			c.add("mcp.server.environment.widened", Medium, path, "it now gets the variable %s", v)
@@ -318,6 +321,13 @@ func (c *comparison) server(was, now *Server) {
 				c.add("mcp.tool.changed", High, path+"/"+now.Name, "its definition changed")
 			}
 		})
+}
+
+func orNowhere(dir string) string {
+	if dir == "" {
+		return "nothing"
+	}
+	return dir
 }
 
 // reached says how a server is started or reached.

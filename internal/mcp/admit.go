@@ -16,7 +16,7 @@ import (
 // call makes a call of a request: the one form in which tools, prompts,
 // resources, completions and subscriptions are decided on.
 func (x *exchange) call(ctx context.Context, t *target, l *live, m *wire.Message) (*call.Call, error) {
-	c := x.newCall()
+	c := x.newCall(t)
 	if m.Method == "tools/call" {
 		tool := m.String("name")
 		if tool == "" {
@@ -41,9 +41,9 @@ func (x *exchange) call(ctx context.Context, t *target, l *live, m *wire.Message
 	return c, err
 }
 
-func (x *exchange) newCall() *call.Call {
+func (x *exchange) newCall(t *target) *call.Call {
 	return &call.Call{
-		Kind: call.External, Surface: "mcp", Principal: x.who.Principal, Held: x.who.Held,
+		Kind: call.External, Surface: "mcp", Principal: x.who.Principal, Held: x.who.Held, Dir: t.entry.Spec.Base(),
 		Sessionless: x.session == nil && !x.who.Bound,
 	}
 }
@@ -154,7 +154,7 @@ func (x *exchange) visible(ctx context.Context, t *target, l *live, method strin
 		if hidden[it.Name] {
 			continue
 		}
-		c := x.newCall()
+		c := x.newCall(t)
 		if kind.method == "tools/call" {
 			c.Operation = call.MCPTool(t.name, it.Name)
 		} else {

@@ -54,7 +54,7 @@ func screen(r *wire.Message, method string, way func() string) (data []byte, not
 // caller. It is asked for only when there is some.
 func (x *exchange) outputWay(t *target) func() string {
 	return func() string {
-		return x.front.opts.Gate.Output(x.newCall(), t.name, t.entry.Spec.Output)
+		return x.front.opts.Gate.Output(x.newCall(t), t.name, t.entry.Spec.Output)
 	}
 }
 

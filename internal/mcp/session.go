@@ -259,11 +259,11 @@ func (x *exchange) live(ctx context.Context, t *target) (*live, error) {
 func (f *Front) open(t *target, agent string, shared bool) link.Conn {
 	switch spec := &t.entry.Spec; {
 	case t.own:
-		return link.NewHTTP(&http.Client{Transport: inProcess{f.own}}, "http://gatehouse/mcp", nil)
+		return link.NewHTTP(link.NewPool(&http.Client{Transport: inProcess{f.own}}), "http://gatehouse/mcp", nil)
 	case t.placed != nil:
 		return t.placed.conn
 	case spec.URL != "" && !spec.SSE:
-		return link.NewHTTP(f.client, spec.URL, func(ctx context.Context) (http.Header, error) { return f.header(ctx, t, agent) })
+		return link.NewHTTP(f.pool, spec.URL, func(ctx context.Context) (http.Header, error) { return f.header(ctx, t, agent) })
 	case spec.URL != "":
 		return link.NewKeeper(func() (link.Conn, error) {
 			header, err := f.header(context.Background(), t, agent)

@@ -110,10 +110,56 @@ func enforced(s *Snapshot) *declare.Set {
 // Uses is how the declared tools were used, by one agent in one workspace.
 type Uses struct {
 	// Now is the time that cooldowns are judged at.
-	Now time.Time
-	// Steps is how many calls of declared tools were let through.
-	Steps int
+	Now   time.Time
 	Tools map[string]Use
+	// Spent is what was let through of the agent, by the path of the sub-agent
+	// that made the calls; its own are under "".
+	Spent []Spent
+	// Row is the tool of the last calls, and how many of them there were.
+	Row   string
+	InRow int
+	// Purse is what the call would draw from.
+	Purse Purse
+}
+
+// Spent is what one agent or sub-agent was let through.
+type Spent struct {
+	Path  string
+	Calls int
+	First time.Time
+}
+
+// Purse is the part of an agent's calls that a sub-agent draws from: a share
+// that was set aside for it, or what was set aside for nobody.
+type Purse struct {
+	// Path is whose it is, and Calls what was set aside. For what was set
+	// aside for nobody Calls is 0 and the declared budget counts.
+	Path  string
+	Calls int
+	// Used was drawn, Reserved is set aside further down.
+	Used, Reserved int
+}
+
+// Left is how many calls can still be drawn, of a budget of so many.
+func (p *Purse) Left(budget int64) int64 {
+	if p.Calls > 0 {
+		budget = int64(p.Calls)
+	}
+	return budget - int64(p.Used) - int64(p.Reserved)
+}
+
+// of is what an agent, or all sub-agents of a name, were let through.
+func (u *Uses) of(p call.Principal, name string) (calls int, first time.Time) {
+	for _, s := range u.Spent {
+		if name != p.Agent && !slices.Contains(strings.Split(s.Path, "/"), name) {
+			continue
+		}
+		calls += s.Calls
+		if first.IsZero() || s.First.Before(first) {
+			first = s.First
+		}
+	}
+	return calls, first
 }
 
 // Use is how one tool was used.
@@ -128,16 +174,45 @@ type Use struct {
 	Denials int
 }
 
-// Counts says which declared tools a call uses, if their uses are counted.
-func (s *Snapshot) Counts(f *facts.Facts) []string {
+// Counts says which tools a call uses, if their uses are counted: those that
+// are declared. Of an agent that is declared every call counts, so that no step
+// and no budget is passed by with a tool that nobody declared.
+func (s *Snapshot) Counts(c *call.Call, f *facts.Facts) []string {
 	if s == nil || s.Declared == nil || !s.Declared.Constrained {
 		return nil
 	}
 	var names []string
 	for i := range f.Declared {
-		names = append(names, f.Declared[i].Name)
+		if !f.Declared[i].Claimed {
+			names = append(names, f.Declared[i].Name)
+		}
+	}
+	if len(names) == 0 && c.Kind != call.Native && c.Operation != call.OpPlan && len(s.agents(c.Principal)) > 0 {
+		names = append(names, c.Operation)
 	}
 	return names
+}
+
+// agents are the declarations that hold for an agent and its sub-agents.
+func (s *Snapshot) agents(p call.Principal) []declare.Agent {
+	var out []declare.Agent
+	for _, name := range agentNames(p) {
+		out = append(out, s.Declared.Agents(name)...)
+	}
+	return out
+}
+
+// CallBudget is how many calls an agent may make in all, if that is declared.
+func (s *Snapshot) CallBudget(p call.Principal) (limit int64, declared bool) {
+	if s == nil {
+		return 0, false
+	}
+	for _, a := range s.Declared.Agents(p.Agent) {
+		if n, ok := a.Budget[declare.MaxToolCalls]; ok && (!declared || n < limit) {
+			limit, declared = n, true
+		}
+	}
+	return limit, declared
 }
 
 // DeclaredAs lists the declarations of a tool by its name.
@@ -156,20 +231,22 @@ func (s *Snapshot) DeclaredAs(name string) []facts.DeclaredTool {
 // Constrain lists the usage constraints that a call would break, given how the
 // tools were used before.
 func (s *Snapshot) Constrain(c *call.Call, f *facts.Facts, u *Uses) []Violation {
-	names := s.Counts(f)
+	names := s.Counts(c, f)
+	steps, _ := u.of(c.Principal, c.Principal.Agent)
 	var out []Violation
 	for i, d := range s.Declared.All() {
 		if slices.Contains(names, d.Name) {
 			out = append(out, constrained(&s.Declared.All()[i], u)...)
 			continue
 		}
-		if at := d.Constraints.ForceAtStep; at > 0 && at == u.Steps+1 && len(names) > 0 {
-			out = append(out, Violation{Tool: d.Name, Rule: "forceAtStep", Level: call.Deny, Reason: fmt.Sprintf("call %d of a declared tool must be of %s", at, d.Name)})
+		if at := d.Constraints.ForceAtStep; at > 0 && at == steps+1 && len(names) > 0 {
+			out = append(out, Violation{Tool: d.Name, Rule: "forceAtStep", Level: call.Deny, Reason: fmt.Sprintf("call %d must be of %s", at, d.Name)})
 		}
 	}
-	for _, name := range agentNames(c.Principal) {
-		for _, a := range s.Declared.Agents(name) {
-			out = append(out, granted(&a, names)...)
+	for _, a := range s.agents(c.Principal) {
+		out = append(out, granted(&a, f)...)
+		if len(names) > 0 {
+			out = append(out, spent(&a, c.Principal, names, u)...)
 		}
 	}
 	return out
@@ -186,11 +263,39 @@ func agentNames(p call.Principal) []string {
 	return names
 }
 
-// granted holds the uses of tools against what an agent was granted.
-func granted(a *declare.Agent, names []string) []Violation {
+// spent holds one more call against an agent's budget.
+func spent(a *declare.Agent, p call.Principal, names []string, u *Uses) []Violation {
 	var out []Violation
-	for _, n := range names {
+	over := func(limit, format string, args ...any) {
+		out = append(out, Violation{Tool: names[0], Rule: "budget", Level: call.Deny, Reason: fmt.Sprintf("%s: %s", limit, fmt.Sprintf(format, args...))})
+	}
+	calls, first := u.of(p, a.Name)
+	if limit, ok := a.Budget[declare.MaxToolCalls]; ok {
 		switch {
+		case int64(calls) >= limit:
+			over(declare.MaxToolCalls, "%s has used its %d calls", a.Name, limit)
+		case a.Name == p.Agent && u.Purse.Left(limit) <= 0 && u.Purse.Calls > 0:
+			over(declare.MaxToolCalls, "the %d calls that were set aside for %s are used", u.Purse.Calls, u.Purse.Path)
+		case a.Name == p.Agent && u.Purse.Left(limit) <= 0:
+			over(declare.MaxToolCalls, "what is left of the %d calls of %s is set aside for sub-agents", limit, a.Name)
+		}
+	}
+	if limit, ok := a.Budget[declare.MaxConsecutiveSameTool]; ok && slices.Contains(names, u.Row) && int64(u.InRow) >= limit {
+		over(declare.MaxConsecutiveSameTool, "%s was used %d times in a row: use another tool first", u.Row, u.InRow)
+	}
+	if limit, ok := a.Budget[declare.MaxDurationMillis]; ok && calls > 0 && u.Now.Sub(first) >= time.Duration(limit)*time.Millisecond {
+		over(declare.MaxDurationMillis, "%s began %v ago and may work for %v", a.Name, u.Now.Sub(first).Round(time.Second), time.Duration(limit)*time.Millisecond)
+	}
+	return out
+}
+
+// granted holds the uses of declared tools against what an agent was granted.
+func granted(a *declare.Agent, f *facts.Facts) []Violation {
+	var out []Violation
+	for i := range f.Declared {
+		n := f.Declared[i].Name
+		switch {
+		case f.Declared[i].Claimed:
 		case slices.Contains(a.Approvals, n), a.Grants != nil && slices.Contains(a.Grants.Confirm, n):
 			out = append(out, Violation{Tool: n, Rule: "approval", Level: call.ConfirmSingleUse, Reason: fmt.Sprintf("%s needs a person's yes each time %s uses it", n, a.Name)})
 		case a.Grants != nil && !slices.Contains(a.Grants.Allow, n):

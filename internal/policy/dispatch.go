@@ -24,6 +24,8 @@ type Dispatch struct {
 	Over string `toml:"over,omitempty" json:"over,omitempty" jsonschema:"What becomes of a request whose score is over the threshold: deny, or ask a person."`
 	// CLIEffects is gated or classic.
 	CLIEffects string `toml:"cli_effects,omitempty" json:"cli_effects,omitempty" jsonschema:"gated: every tool call inside the run is decided, too; classic: the CLI runs with the permissive flags of the public skill."`
+	// Confine has every run put into a sandbox, whatever a request says.
+	Confine *bool `toml:"confine,omitempty" json:"confine,omitempty" jsonschema:"Every run is confined to its directory and its models, whether a request asks for it or not."`
 	// Weights and Servers replace points of the score's table.
 	Weights map[string]int `toml:"weights,omitempty" json:"weights,omitempty" jsonschema:"Points of factors, such as keywords = 5."`
 	Servers map[string]int `toml:"servers,omitempty" json:"servers,omitempty" jsonschema:"Points of MCP servers, such as exa = 4; the star stands for those not named."`
@@ -52,6 +54,7 @@ type DispatchBound struct {
 // DispatchSettings are the resolved values of all layers.
 type DispatchSettings struct {
 	Profile, Policy, Over, CLIEffects       string
+	Confine                                 bool
 	Weights, Servers                        map[string]int
 	Bounds                                  []DispatchBound
 	MaxRunning, MaxRunningPerCLI, MaxQueued int
@@ -196,6 +199,9 @@ func (m *merger) dispatch() {
 	text("policy", &set.Policy, func(d *Dispatch) *string { return &d.Policy }, dispatchPolicies)
 	text("over", &set.Over, func(d *Dispatch) *string { return &d.Over }, dispatchOvers)
 	text("cli_effects", &set.CLIEffects, func(d *Dispatch) *string { return &d.CLIEffects }, dispatchEffects)
+	merge(m, "dispatch.confine", &set.Confine, number(func(f *File) *bool {
+		return ifSet(f.Dispatch, func(d *Dispatch) *bool { return d.Confine })
+	}), onIsStricter)
 	count := func(key string, dst *int, field func(*Dispatch) *int) {
 		merge(m, "dispatch."+key, dst, number(func(f *File) *int { return ifSet(f.Dispatch, field) }), fewerIsStricter)
 	}
@@ -310,6 +316,7 @@ func dispatchLoosens(old, new *DispatchSettings) (changes []Change) {
 	loosened(laterIsStricter(dispatchPolicies)(old.Policy, new.Policy), "policy", old.Policy, new.Policy)
 	loosened(laterIsStricter(dispatchOvers)(old.Over, new.Over), "over", old.Over, new.Over)
 	loosened(laterIsStricter(dispatchEffects)(old.CLIEffects, new.CLIEffects), "cli_effects", old.CLIEffects, new.CLIEffects)
+	loosened(onIsStricter(old.Confine, new.Confine), "confine", old.Confine, new.Confine)
 	loosened(old.MaxRunning < new.MaxRunning, "max_running", old.MaxRunning, new.MaxRunning)
 	loosened(old.MaxRunningPerCLI < new.MaxRunningPerCLI, "max_running_per_cli", old.MaxRunningPerCLI, new.MaxRunningPerCLI)
 	loosened(old.MaxQueued < new.MaxQueued, "max_queued", old.MaxQueued, new.MaxQueued)

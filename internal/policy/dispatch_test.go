@@ -145,6 +145,7 @@ func TestDispatchLayers(t *testing.T) {
 		{"[dispatch]\nprofile = \"classic\"\n", true},
 		{"[dispatch]\nover = \"ask\"\n", true},
 		{"[dispatch]\ncli_effects = \"classic\"\n", true},
+		{"[dispatch]\nconfine = true\n", false},
 		{"[dispatch.weights]\nkeywords = 0\n", true},
 		{"[dispatch.weights]\nkeywords = 7\n", false},
 		{"[dispatch.servers]\nexa = 9\n", false},

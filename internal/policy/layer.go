@@ -88,7 +88,7 @@ func adjustableKeys() []string {
 	return []string{
 		"attendance", "autonomy", "autonomy.max_steps", "autonomy.risk_tolerance", "capabilities",
 		"danger", "danger.strictness",
-		"dispatch", "dispatch.bounds", "dispatch.cli_effects", "dispatch.max_queued", "dispatch.max_running", "dispatch.max_running_per_cli",
+		"dispatch", "dispatch.bounds", "dispatch.cli_effects", "dispatch.confine", "dispatch.max_queued", "dispatch.max_running", "dispatch.max_running_per_cli",
 		"dispatch.over", "dispatch.policy", "dispatch.profile", "dispatch.servers", "dispatch.weights", "hosts", "isolation",
 		"limits", "limits.asks_per_hour", "limits.grant_life", "limits.pending_per_principal",
 		"limits.pending_per_session", "limits.request_life", "limits.session_grant_life",

@@ -75,9 +75,8 @@ type denial struct {
 
 func scanDenial(rows *store.Rows) (d denial, err error) { return d, rows.Scan(&d.tool, &d.count) }
 
-// Use counts a use of declared tools by a call that was opened. It ends a row
-// of denials.
-func (g *Registry) Use(tx *store.Tx, callID, agent, workspace string, tools []string) error {
+// Use counts a use of tools by a call that was opened. It ends a row of denials.
+func (g *Registry) Use(tx *store.Tx, callID, agent, path, workspace string, tools []string) error {
 	now, err := tx.Now()
 	if err != nil {
 		return err
@@ -89,8 +88,8 @@ func (g *Registry) Use(tx *store.Tx, callID, agent, workspace string, tools []st
 		return err
 	}
 	for _, tool := range tools {
-		if _, err := tx.Exec(`INSERT INTO tool_use (call, tool, agent, workspace, at) VALUES ($1, $2, $3, $4, $5)`,
-			callID, tool, AgentID(agent), workspace, keyring.Micros(now)); err != nil {
+		if _, err := tx.Exec(`INSERT INTO tool_use (call, tool, agent, path, workspace, at) VALUES ($1, $2, $3, $4, $5, $6)`,
+			callID, tool, AgentID(agent), path, workspace, keyring.Micros(now)); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`DELETE FROM tool_denial WHERE agent = $1 AND tool = $2`, AgentID(agent), tool); err != nil {
@@ -145,6 +144,9 @@ func (g *Registry) ListUses(tx *store.Tx) ([]Used, error) {
 func (g *Registry) ClearUses(tx *store.Tx, agent string) (int64, error) {
 	uses, err := tx.Exec(`DELETE FROM tool_use WHERE agent = $1`, AgentID(agent))
 	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.Exec(`DELETE FROM agent_share WHERE agent = $1`, AgentID(agent)); err != nil {
 		return 0, err
 	}
 	denials, err := tx.Exec(`DELETE FROM tool_denial WHERE agent = $1`, AgentID(agent))

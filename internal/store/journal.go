@@ -9,12 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"unsafe"
 )
 
 // A commit of SQLite writes pages, syncs them and costs ten times what the rows in it do. So groups that only add rows
 // that nobody reads at once ([Tx.Put]) are made durable in a journal: one write and one sync of a file that is there
 // already. Its rows go into the database with the next transaction, in that transaction, and before any read: nobody
 // who asks this store sees a database without them. After a crash they are put in before anything else happens.
+//
+// Entries begin at whole blocks, and are written past the system's page cache where the file system lets them: there
+// they would be copied, noted as changed and looked for again by the sync that follows at once.
 //
 // The journal is for one process that has the database to itself ([Options.Alone]), so that what a group reads
 // stays true until it is durable though no transaction of the database holds it: all writes pass one writer.
@@ -29,7 +34,15 @@ const (
 	entryHead = 4 + 4 + 8 + 4
 )
 
-const entryMagic = "ghj1"
+// entryMagic begins an entry, packedMagic one of a journal whose entries follow each other without a gap, as they did
+// before.
+const entryMagic, packedMagic = "ghj2", "ghj1"
+
+// journalBlock is what an entry is filled up to.
+const journalBlock = 4 << 10
+
+// blocks rounds a length up to whole blocks.
+func blocks(n int) int { return (n + journalBlock - 1) / journalBlock * journalBlock }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -80,6 +93,7 @@ type journal struct {
 	// sync makes what was written durable; tests interpose on it.
 	sync func(func() error) error
 	buf  []byte
+	page []byte // whole blocks, at an address that the device can read from
 	// failed says that the last entry may or may not be there.
 	failed bool
 }
@@ -100,36 +114,59 @@ func (j *journal) append(seq, micros int64, changes []change) error {
 	binary.BigEndian.PutUint32(b[4:], uint32(len(b)-entryHead))
 	binary.BigEndian.PutUint64(b[8:], uint64(seq))
 	binary.BigEndian.PutUint32(b[16:], checksum(b))
-	if j.end+int64(len(b)) > journalMax {
+	size := blocks(len(b))
+	if j.end+int64(size) > journalMax {
 		return errHeavy
 	}
-	if err := j.room(int64(len(b))); err != nil {
+	if err := j.room(int64(size)); err != nil {
 		return err
 	}
-	if _, err := j.file.WriteAt(b, j.end); err != nil {
+	page := j.pages(size)
+	clear(page[copy(page, b):])
+	if _, err := j.file.WriteAt(page, j.end); err != nil {
 		return err
 	}
 	if err := j.sync(func() error { return dataSync(j.file) }); err != nil {
 		return err
 	}
-	j.end += int64(len(b))
+	j.end += int64(size)
 	return nil
 }
 
+// pages returns room for whole blocks.
+func (j *journal) pages(size int) []byte {
+	if len(j.page) < size {
+		b := make([]byte, size+journalBlock)
+		skip := -uintptr(unsafe.Pointer(&b[0])) % journalBlock
+		j.page = b[skip:][:size]
+	}
+	return j.page[:size]
+}
+
 // room makes the file, and makes it longer.
-func (j *journal) room(n int64) error {
+func (j *journal) room(n int64) (err error) {
 	if j.file == nil {
-		f, err := os.OpenFile(j.path, os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
+		if j.file, err = openJournal(j.path, directIO); err != nil {
 			return err
 		}
-		j.file = f
 	}
 	if j.end+n <= j.size {
 		return nil
 	}
 	size := (j.end + n + journalStep - 1) / journalStep * journalStep
-	if _, err := j.file.WriteAt(make([]byte, size-j.size), j.size); err != nil {
+	zeros := j.pages(int(size - j.size))
+	clear(zeros)
+	if _, err = j.file.WriteAt(zeros, j.size); errors.Is(err, syscall.EINVAL) {
+		// The file system has blocks of another size.
+		if err = j.file.Close(); err != nil {
+			return err
+		}
+		if j.file, err = openJournal(j.path, 0); err != nil {
+			return err
+		}
+		_, err = j.file.WriteAt(zeros, j.size)
+	}
+	if err != nil {
 		return err
 	}
 	if err := errors.Join(j.file.Sync(), syncDir(filepath.Dir(j.path))); err != nil {
@@ -137,6 +174,15 @@ func (j *journal) room(n int64) error {
 	}
 	j.size = size
 	return nil
+}
+
+// openJournal opens the file, past the page cache if that can be had.
+func openJournal(path string, direct int) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|direct, 0o600)
+	if direct != 0 && errors.Is(err, syscall.EINVAL) {
+		return openJournal(path, 0)
+	}
+	return f, err
 }
 
 // rewind lets the next entry take the place of the first: all of them are in the database. After a failure the file is
@@ -179,7 +225,7 @@ func readJournal(path string) (all []entry, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(text) >= entryHead && string(text[:4]) == entryMagic {
+	for len(text) >= entryHead && (string(text[:4]) == entryMagic || string(text[:4]) == packedMagic) {
 		n := entryHead + int(binary.BigEndian.Uint32(text[4:]))
 		if n > len(text) || binary.BigEndian.Uint32(text[16:]) != checksum(text[:n]) {
 			break
@@ -190,6 +236,9 @@ func readJournal(path string) (all []entry, err error) {
 		}
 		if err := e.decode(text[entryHead:n]); err != nil {
 			return nil, fmt.Errorf("entry %d of %s: %w", e.seq, path, err)
+		}
+		if string(text[:4]) == entryMagic {
+			n = min(blocks(n), len(text))
 		}
 		all, text = append(all, e), text[n:]
 	}

@@ -1,8 +1,9 @@
 package store_test
 
 import (
-	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -105,29 +106,46 @@ func crashed(t *testing.T, change func(journal []byte) []byte) store.Options {
 	return left
 }
 
+// span is where an entry is, without what fills it up.
+type span struct{ at, end int }
+
+// entries finds the entries of a journal, each at the beginning of a block.
+func entries(j []byte) (all []span) {
+	for at := 0; at < len(j) && string(j[at:at+4]) == "ghj2"; {
+		end := at + 20 + int(binary.BigEndian.Uint32(j[at+4:]))
+		all = append(all, span{at, end})
+		at = (end + 4095) / 4096 * 4096
+	}
+	return all
+}
+
+// packed writes a journal as an earlier program did: one entry right after the other.
+func packed(j []byte) (out []byte) {
+	for _, e := range entries(j) {
+		entry := append([]byte("ghj1"), j[e.at+4:e.end]...)
+		sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+		sum.Write(entry[:16])
+		sum.Write(entry[20:])
+		binary.BigEndian.PutUint32(entry[16:], sum.Sum32())
+		out = append(out, entry...)
+	}
+	return append(out, make([]byte, 4096)...)
+}
+
 // A journal is read up to where it was written: a torn entry, and what lies behind the last, count for nothing.
 func TestTornJournal(t *testing.T) {
 	t.Parallel()
-	ends := func(j []byte) (ends []int) { // of the entries
-		for at := bytes.Index(j, []byte("ghj1")); at >= 0; {
-			next := bytes.Index(j[at+1:], []byte("ghj1"))
-			if next < 0 {
-				return append(ends, at+bytes.Index(j[at:], []byte("body"))+4)
-			}
-			at += 1 + next
-			ends = append(ends, at)
-		}
-		return ends
-	}
 	for name, test := range map[string]struct {
 		change func([]byte) []byte
 		want   int
 	}{
 		"whole":            {func(j []byte) []byte { return j }, 5},
-		"cut in the last":  {func(j []byte) []byte { return j[:ends(j)[4]-1] }, 4},
-		"a bit of a third": {func(j []byte) []byte { j[ends(j)[2]-1] ^= 1; return j }, 2},
+		"cut in the last":  {func(j []byte) []byte { return j[:entries(j)[4].end-1] }, 4},
+		"cut after it":     {func(j []byte) []byte { return j[:entries(j)[4].end] }, 5},
+		"a bit of a third": {func(j []byte) []byte { j[entries(j)[2].end-1] ^= 1; return j }, 2},
 		"the first's head": {func(j []byte) []byte { j[9] ^= 1; return j }, 0},
-		"an older tail":    {func(j []byte) []byte { return append(j[:ends(j)[2]:ends(j)[2]], j[:ends(j)[0]]...) }, 3},
+		"an older tail":    {func(j []byte) []byte { return append(j[:entries(j)[3].at:entries(j)[3].at], j[:entries(j)[1].at]...) }, 3},
+		"as it was before": {packed, 5},
 		"zeros":            {func(j []byte) []byte { clear(j); return j }, 0},
 		"none":             {func([]byte) []byte { return nil }, 0},
 	} {
@@ -155,8 +173,7 @@ func TestJournalOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := bytes.Index(text[1:], []byte("ghj1")) + 1 // the first entry is lost
-	if err := os.WriteFile(journal, text[at:], 0o600); err != nil {
+	if err := os.WriteFile(journal, text[entries(text)[1].at:], 0o600); err != nil { // the first entry is lost
 		t.Fatal(err)
 	}
 	if s, err := store.Open(t.Context(), opts); !errors.Is(err, store.ErrCorrupt) {

@@ -173,8 +173,8 @@ func (s *Store) settle(ctx context.Context) {
 	}
 }
 
-// openJournal prepares the journal of a store that is alone with its database.
-func (s *Store) openJournal(ctx context.Context, c driver.Connector) error {
+// prepareJournal prepares the journal of a store that is alone with its database.
+func (s *Store) prepareJournal(ctx context.Context, c driver.Connector) error {
 	if !s.Alone() {
 		return nil
 	}

@@ -120,7 +120,7 @@ func (s *Store) connect(ctx context.Context) error {
 		return err
 	}
 	s.writer = newWriter(s)
-	if err := s.openJournal(ctx, write); err != nil {
+	if err := s.prepareJournal(ctx, write); err != nil {
 		return err
 	}
 	s.readers = newReaders(s.readDB, s.dialect, s.opts.Readers)

@@ -5,11 +5,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 )
 
 // Call is a call of a tool that ran.
@@ -27,34 +30,38 @@ type Session struct {
 	Calls []Call
 }
 
-// Names lists the agents whose transcripts can be compared.
-func Names() []string { return []string{"claude", "codex"} }
-
 // maxFile bounds what is read of one transcript.
 const maxFile = 64 << 20
 
+// formats say where an agent writes its transcripts, and how.
+var formats = map[string]struct {
+	root, files string
+	read        func(line []byte, r *reader)
+}{
+	"claude":  {".claude/projects", "*.jsonl", readClaude},
+	"codex":   {".codex/sessions", "*.jsonl", readCodex},
+	"gemini":  {".gemini/tmp", "session-*.jsonl", readGemini},
+	"grok":    {".grok/sessions", "updates.jsonl", readGrok},
+	"copilot": {".copilot/session-state", "events.jsonl", readCopilot},
+}
+
 // Sessions reads the sessions of an agent that were written to since a time.
 func Sessions(name, home string, since time.Time) ([]Session, error) {
-	var root string
-	var read func(line []byte, s *reader)
-	switch name {
-	case "claude":
-		root, read = filepath.Join(home, ".claude", "projects"), readClaude
-	case "codex":
-		root, read = filepath.Join(home, ".codex", "sessions"), readCodex
-	default:
+	format, ok := formats[name]
+	if !ok {
 		return nil, nil
 	}
+	root := filepath.Join(home, filepath.FromSlash(format.root))
 	var out []Session
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
+		if ok, _ := filepath.Match(format.files, filepath.Base(path)); err != nil || d.IsDir() || !ok {
 			return nil // what cannot be read speaks neither for nor against
 		}
 		info, err := d.Info()
 		if err != nil || info.ModTime().Before(since) || info.Size() > maxFile {
 			return nil
 		}
-		s, err := readFile(path, read)
+		s, err := readFile(path, format.read)
 		if err == nil && s.Ref != "" && len(s.Calls) > 0 {
 			out = append(out, s)
 		}
@@ -68,6 +75,29 @@ type reader struct {
 	ref   string
 	began []Call
 	ended map[string]bool // and did not fail
+	times map[string]int  // how often a use was seen that the host gave no id
+	// pending are the calls that began, by the transcript's own ids, with their
+	// arguments in place of an id that a hook was shown.
+	pending map[string]Call
+}
+
+// ran notes a call that ran, by what it is.
+func (r *reader) ran(tool string, args []byte) {
+	if canonical, err := call.Canonical(args); err == nil {
+		args = canonical
+	}
+	use := call.HostUse(r.ref, tool, args)
+	r.times[use]++
+	id := call.NthUse(use, r.times[use])
+	r.begin(Call{ID: id, Tool: tool})
+	r.ended[id] = true
+}
+
+// begin notes a call, once.
+func (r *reader) begin(c Call) {
+	if !slices.Contains(r.began, c) {
+		r.began = append(r.began, c)
+	}
 }
 
 func readFile(path string, read func([]byte, *reader)) (Session, error) {
@@ -76,7 +106,7 @@ func readFile(path string, read func([]byte, *reader)) (Session, error) {
 		return Session{}, err
 	}
 	defer f.Close()
-	r := &reader{ended: make(map[string]bool)}
+	r := &reader{ended: make(map[string]bool), times: make(map[string]int), pending: make(map[string]Call)}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxFile)
 	for lines.Scan() {
@@ -119,7 +149,7 @@ func readClaude(line []byte, r *reader) {
 	for _, b := range blocks {
 		switch {
 		case b.Type == "tool_use":
-			r.began = append(r.began, Call{ID: b.ID, Tool: b.Name})
+			r.begin(Call{ID: b.ID, Tool: b.Name})
 		case b.Type == "tool_result" && !b.Failed:
 			r.ended[b.Use] = true
 		}
@@ -148,8 +178,92 @@ func readCodex(line []byte, r *reader) {
 			r.ref = p.ID
 		}
 	case p.Type == "function_call" || p.Type == "custom_tool_call":
-		r.began = append(r.began, Call{ID: p.Call, Tool: p.Name})
+		r.begin(Call{ID: p.Call, Tool: p.Name})
 	case strings.HasSuffix(p.Type, "_call_output"):
 		r.ended[p.Call] = true
+	}
+}
+
+// readGemini reads a line of the Gemini CLI: a message, written again whenever
+// it has grown. It shows hooks no ids of its own, so a call is named by what it
+// is; the CLI's id tells here which of them were written before.
+func readGemini(line []byte, r *reader) {
+	var in struct {
+		Session string `json:"sessionId"`
+		Calls   []struct {
+			ID     string         `json:"id"`
+			Name   string         `json:"name"`
+			Args   jsontext.Value `json:"args"`
+			Status string         `json:"status"`
+		} `json:"toolCalls"`
+	}
+	if json.Unmarshal(line, &in, jsontext.AllowDuplicateNames(true)) != nil {
+		return
+	}
+	if in.Session != "" {
+		r.ref = in.Session
+	}
+	for _, c := range in.Calls {
+		if c.Status != "success" || r.ended[c.ID] {
+			continue
+		}
+		r.ended[c.ID] = true
+		r.ran(c.Name, c.Args)
+	}
+}
+
+// readCopilot reads a line of the Copilot CLI: something that happened. Its
+// hooks are shown no ids, either.
+func readCopilot(line []byte, r *reader) {
+	var in struct {
+		Type string `json:"type"`
+		Data struct {
+			Session string         `json:"sessionId"`
+			ID      string         `json:"toolCallId"`
+			Name    string         `json:"toolName"`
+			Args    jsontext.Value `json:"arguments"`
+			Success bool           `json:"success"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(line, &in, jsontext.AllowDuplicateNames(true)) != nil {
+		return
+	}
+	d := &in.Data
+	switch in.Type {
+	case "session.start":
+		r.ref = d.Session
+	case "tool.execution_start":
+		r.pending[d.ID] = Call{ID: string(d.Args), Tool: d.Name}
+	case "tool.execution_complete":
+		if c, begun := r.pending[d.ID]; begun && d.Success {
+			r.ran(c.Tool, []byte(c.ID))
+		}
+		delete(r.pending, d.ID)
+	}
+}
+
+// readGrok reads a line of Grok: an update of its session.
+func readGrok(line []byte, r *reader) {
+	var in struct {
+		Params struct {
+			Session string `json:"sessionId"`
+			Update  struct {
+				Kind   string `json:"sessionUpdate"`
+				ID     string `json:"toolCallId"`
+				Title  string `json:"title"`
+				Status string `json:"status"`
+			} `json:"update"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(line, &in, jsontext.AllowDuplicateNames(true)) != nil {
+		return
+	}
+	u := &in.Params.Update
+	switch {
+	case u.Kind == "tool_call":
+		r.ref = in.Params.Session
+		r.begin(Call{ID: u.ID, Tool: u.Title})
+	case u.Kind == "tool_call_update" && u.Status == "completed":
+		r.ended[u.ID] = true
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
@@ -53,6 +54,10 @@ type Spec struct {
 	// NAME=value. Neither is the place for a secret.
 	Dir string   `json:"dir,omitzero"`
 	Env []string `json:"env,omitzero"`
+	// Workspace is what relative paths mean to a server at a URL; a command's
+	// is its working directory. It is an approver's word: what a client says
+	// about roots and directories does not count here.
+	Workspace string `json:"workspace,omitzero"`
 	// URL is the address of a server that speaks HTTP; SSE says that it speaks
 	// the older HTTP with server-sent events.
 	URL string `json:"url,omitzero"`
@@ -94,6 +99,20 @@ func CheckName(s string) error {
 	return nil
 }
 
+// Base is the directory that relative paths mean to the server, "" where that
+// is not known: then they lie outside every relative glob. A link that was put
+// in the directory's place makes it another than the one that was entered.
+func (s *Spec) Base() string {
+	dir := s.Dir + s.Workspace // never both
+	if dir == "" {
+		return ""
+	}
+	if real, err := filepath.EvalSymlinks(dir); err != nil || real != dir {
+		return ""
+	}
+	return dir
+}
+
 // Verify refuses a spec that makes no sense.
 func (s *Spec) Verify() error {
 	switch {
@@ -103,6 +122,12 @@ func (s *Spec) Verify() error {
 		return invalid("an upstream needs a command after -- or a --url")
 	case s.Confined && s.URL != "":
 		return invalid("only a process can be confined; what is at a URL runs elsewhere")
+	case s.Workspace != "" && s.URL == "":
+		return invalid("the workspace of a command is its working directory: use --cwd")
+	case s.Dir != "" && s.URL != "":
+		return invalid("what is at a URL has no working directory here: use --workspace")
+	case s.Dir != "" && !filepath.IsAbs(s.Dir), s.Workspace != "" && !filepath.IsAbs(s.Workspace):
+		return invalid("%q is relative, and the gate works elsewhere: name the directory from the root on", s.Dir+s.Workspace)
 	case s.URL == "" && s.SSE:
 		return invalid("server-sent events need a URL")
 	}

@@ -391,6 +391,7 @@ func (p *Proxy) dial(t target) (net.Conn, error) {
 				_ = c.Close()
 				return nil, net.ErrClosed
 			}
+			within(c)
 			return c, nil
 		}
 	}

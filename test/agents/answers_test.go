@@ -46,31 +46,56 @@ func TestEdited(t *testing.T) {
 		if len(outcomes) == 0 || outcomes[0].Outcome != "succeeded" {
 			t.Errorf("outcomes: %+v", outcomes)
 		}
+		// The transcript may tell of the one or the other; both came to the gate.
+		if _, text := w.holds("--no-canary"); strings.Contains(text, "never came to the gate") {
+			t.Errorf("doctor says %s", text)
+		}
 	})
 }
 
 // TestDeferred: a headless Claude Code ends while its question waits, and runs
-// the call when it is resumed after a person's yes.
+// the call, once, when it is resumed after a person's yes; also when the gate was
+// started anew in between.
 func TestDeferred(t *testing.T) {
 	t.Parallel()
-	w := connected(t, "claude", "--defer")
-	_, out := w.run(canary.Run{}, canary.Step{Command: "touch later.txt"})
-	if w.exists("later.txt") || !strings.Contains(out.Stdout, "tool_deferred") {
-		t.Fatalf("it ran: %t; %s", w.exists("later.txt"), out.Stdout)
-	}
-	var said struct {
-		Session string `json:"session_id"`
-	}
-	must(t, json.Unmarshal([]byte(out.Stdout), &said))
-	w.approve(w.answerOr(nil))
-	m, err := canary.Start()
-	must(t, err)
-	defer m.Close()
-	cmd, err := w.cli.Command(context.Background(), m, canary.Run{Dir: w.dir, Home: w.home, Args: []string{"--resume", said.Session}})
-	must(t, err)
-	text, err := cmd.CombinedOutput()
-	if !w.exists("later.txt") {
-		t.Errorf("it did not run when resumed: %v\n%s", err, text)
+	restart := func(w *world) { w.Stop(); w.Up() }
+	for name, between := range map[string]struct{ asked, approved func(*world) }{
+		"plain":                               {},
+		"a restart before the approval":       {asked: restart},
+		"a restart after the approval":        {approved: restart},
+		"a gate killed before and afterwards": {asked: func(w *world) { w.Kill(); w.Up() }, approved: func(w *world) { w.Kill(); w.Up() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := connected(t, "claude", "--defer")
+			_, out := w.run(canary.Run{}, canary.Step{Command: "touch later.txt"})
+			if w.exists("later.txt") || !strings.Contains(out.Stdout, "tool_deferred") {
+				t.Fatalf("it ran: %t; %s", w.exists("later.txt"), out.Stdout)
+			}
+			var said struct {
+				Session string `json:"session_id"`
+			}
+			must(t, json.Unmarshal([]byte(out.Stdout), &said))
+			if between.asked != nil {
+				between.asked(w)
+			}
+			w.approve(w.answerOr(nil))
+			if between.approved != nil {
+				between.approved(w)
+			}
+			resume := canary.Run{Args: []string{"--resume", said.Session}}
+			if _, out = w.run(resume); !w.exists("later.txt") {
+				t.Fatalf("it did not run when resumed: %s%s", out.Stdout, out.Stderr)
+			}
+			must(t, os.Remove(filepath.Join(w.dir, "later.txt")))
+			// The answer is used up: the same call, made again, is asked about again.
+			if w.run(resume, canary.Step{Command: "touch later.txt"}); w.exists("later.txt") {
+				t.Error("one approval was good for two calls")
+			}
+			if allowed := strings.Count(w.bodies("call"), `"by":["ann"]`); allowed != 1 {
+				t.Errorf("%d calls were let through by the approval", allowed)
+			}
+		})
 	}
 }
 
@@ -118,9 +143,10 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	type step struct{ tool, input, operation string }
 	tools := map[string][]step{
-		"claude": {{"Read", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"Write", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
-		"gemini": {{"read_file", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"write_file", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
-		"grok":   {{"read_file", `{"target_file":"DIR/a.txt"}`, "file.read"}},
+		"claude":  {{"Read", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"Write", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
+		"gemini":  {{"read_file", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"write_file", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
+		"copilot": {{"view", `{"path":"DIR/a.txt"}`, "file.read"}, {"create", `{"path":"DIR/never-b.txt","file_text":"x"}`, "file.write"}},
+		"grok":    {{"read_file", `{"target_file":"DIR/a.txt"}`, "file.read"}},
 	}
 	for name, steps := range tools {
 		t.Run(name, func(t *testing.T) {
@@ -161,30 +187,44 @@ func TestTools(t *testing.T) {
 }
 
 // TestHeartbeat: a call that an agent made past the gate is found in its
-// transcript.
+// transcript, also one that was made before it by the gate.
 func TestHeartbeat(t *testing.T) {
-	t.Parallel()
-	past := map[string][]string{
-		"claude": {"--settings", `{"disableAllHooks":true}`},
-		"codex":  {"-c", "features.hooks=false"},
+	each(t, func(t *testing.T, name string) {
+		w := connected(t, name)
+		must(t, os.MkdirAll(filepath.Join(w.home, ".grok", "sessions"), 0o755)) // where a person's Grok has its own
+		reckless := name != "claude"
+		w.run(canary.Run{Reckless: reckless}, canary.Step{Command: "echo by the gate"})
+		if holds, text := w.holds(); holds != "advisory" || strings.Contains(text, "write_stdin") != (name == "codex") {
+			t.Errorf("with every call at the gate: %s (%s)", holds, text)
+		}
+		args, back := w.past()
+		results, _ := w.run(canary.Run{Reckless: reckless, Args: args}, canary.Step{Command: "echo past the gate"})
+		back()
+		if !saw(results, "past the gate") {
+			t.Fatalf("it did not run: %q", results)
+		}
+		if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "never came to the gate") {
+			t.Errorf("with a call past the gate: %s (%s)", holds, text)
+		}
+	})
+}
+
+// past has the agent go past the gate: by an argument, or until it is taken
+// back by settings.
+func (w *world) past() (args []string, back func()) {
+	w.t.Helper()
+	switch w.cli.Name {
+	case "claude":
+		return []string{"--settings", `{"disableAllHooks":true}`}, func() {}
+	case "codex":
+		return []string{"-c", "features.hooks=false"}, func() {}
+	case "gemini":
+		w.write(filepath.Join(w.dir, ".gemini", "settings.json"), `{"hooksConfig":{"enabled":false}}`)
+		return nil, func() { must(w.t, os.RemoveAll(filepath.Join(w.dir, ".gemini"))) }
 	}
-	for name, args := range past {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := connected(t, name)
-			w.run(canary.Run{Reckless: name == "codex"}, canary.Step{Command: "echo by the gate"})
-			if holds, text := w.holds(); holds != "advisory" {
-				t.Errorf("with every call at the gate: %s (%s)", holds, text)
-			}
-			results, _ := w.run(canary.Run{Reckless: name == "codex", Args: args}, canary.Step{Command: "echo past the gate"})
-			if !saw(results, "past the gate") {
-				t.Fatalf("it did not run: %q", results)
-			}
-			if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "never came to the gate") {
-				t.Errorf("with a call past the gate: %s (%s)", holds, text)
-			}
-		})
-	}
+	file := w.settings()
+	must(w.t, os.Rename(file, file+".away"))
+	return nil, func() { must(w.t, os.Rename(file+".away", file)) }
 }
 
 // TestPermissionPromptTool: without any hook, Claude Code can be told to ask the
@@ -242,7 +282,7 @@ func TestCodexInput(t *testing.T) {
 	if len(w.records("call")) > 2 { // the question and its answer
 		t.Errorf("the gate heard of the input: %+v", w.records("call"))
 	}
-	if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "write_stdin") {
+	if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "the last by write_stdin") {
 		t.Errorf("doctor says %s (%s)", holds, text)
 	}
 }

@@ -97,3 +97,8 @@ func cross(ctx context.Context, w *work) outcome {
 func staticcheck(ctx context.Context, w *work) outcome {
 	return check(ctx, command{dir: w.root, args: []string{w.toolNamed("staticcheck"), "./..."}})
 }
+
+// golangci tests the plugin of golangci-lint, which is a module of its own.
+func golangci(ctx context.Context, w *work) outcome {
+	return check(ctx, command{dir: filepath.Join(w.root, "tool", "vet", "golangci"), env: []string{"GOWORK=off"}, args: []string{"go", "test", "./..."}})
+}

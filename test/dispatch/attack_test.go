@@ -2,6 +2,7 @@ package dispatch_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,4 +111,29 @@ func TestIdleClockStandsStill(t *testing.T) {
 			t.Error("what was approved did not run")
 		}
 	})
+}
+
+// TestGrokOwnTables: the operator's own settings for Grok have the tables that
+// the gate needs, too, and say the opposite. Every call is decided all the same.
+func TestGrokOwnTables(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, "grok", cli(t, "grok").Program)
+	file := filepath.Join(h.Home, "dispatch", "cli", "grok", ".grok", "config.toml")
+	own, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, "[ui]\npermission_mode = \"always-approve\"\ntheme = \"dark\"\n[permission]\nallow = [\"Bash\", \"Bash(*)\", \"Edit\"]\nask = [\"WebFetch\"]\n"+string(own))
+	write(t, filepath.Join(filepath.Dir(file), "requirements.toml"), "[ui]\ndisable_bypass_permissions_mode = false\n")
+	write(t, h.dir+"/a.txt", "what a.txt holds\n")
+	h.model.Play(canary.Step{Command: "touch never.txt"}, canary.Step{Command: "cat a.txt"})
+	a := h.ask("Make never.txt")
+	if told := append(h.model.Results(), h.model.Prompts()...); h.exists("never.txt") || !said(told, "the test forbids it") || !said(told, "what a.txt holds") {
+		t.Errorf("%+v, the model was told %q", a, told)
+	}
+	// What cannot be read is not passed on in the hope of the best.
+	write(t, file, "[ui\n")
+	if out, code := h.command("ask", "grok", "anything"); code == 0 || !strings.Contains(out, "config.toml") {
+		t.Errorf("exit %d: %s", code, out)
+	}
 }

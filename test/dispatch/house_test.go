@@ -41,6 +41,12 @@ type house struct {
 
 func newHouse(t *testing.T, name, program string) *house {
 	t.Helper()
+	return newHouseWith(t, name, program, policyText)
+}
+
+// newHouseWith starts a gate with another policy.
+func newHouseWith(t *testing.T, name, program, policy string) *house {
+	t.Helper()
 	m, err := canary.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +58,7 @@ func newHouse(t *testing.T, name, program string) *house {
 	h.Env = []string{
 		"HOME=" + user, "PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"),
 		"ANTHROPIC_BASE_URL=" + m.URL(), "ANTHROPIC_API_KEY=scripted",
+		"IS_SANDBOX=1", // else Claude Code does not run unasked for root
 		"GEMINI_API_KEY=scripted", "GOOGLE_GEMINI_BASE_URL=" + m.URL(),
 	}
 	// What an operator says about models lies in the gate's own folder.
@@ -64,7 +71,7 @@ func newHouse(t *testing.T, name, program string) *house {
 	write(t, own+"/mistral.env", "SCRIPTED_KEY=scripted\n")
 	write(t, own+"/codex.env", "SCRIPTED_KEY=scripted\n")
 	write(t, own+"/grok.env", "SCRIPTED_KEY=scripted\n")
-	write(t, filepath.Join(h.Home, "policy.toml"), policyText)
+	write(t, filepath.Join(h.Home, "policy.toml"), policy)
 	h.Up()
 	h.credential, _ = h.Enrol("ann")
 	return h
@@ -82,13 +89,24 @@ type answer struct {
 		Score  int    `json:"score"`
 	} `json:"approval"`
 	Job struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
+		ID       string `json:"id"`
+		Status   string `json:"status"`
+		Confined bool   `json:"confined"`
 	} `json:"job"`
+	Posture struct {
+		Approval string `json:"approval"`
+		Sandbox  string `json:"sandbox"`
+		Confined bool   `json:"confined"`
+	} `json:"posture"`
 	SessionID     string `json:"sessionId"`
 	CorrelationID string `json:"correlationId"`
 	Result        struct {
-		Denials []any `json:"permissionDenials"`
+		Denials []any  `json:"permissionDenials"`
+		Stop    string `json:"stopReason"`
+		Usage   struct {
+			Input  int64 `json:"inputTokens"`
+			Output int64 `json:"outputTokens"`
+		} `json:"usage"`
 	} `json:"result"`
 }
 

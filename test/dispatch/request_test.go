@@ -33,6 +33,8 @@ text=$(sed -n "${n}p" "$STANDIN/answers" 2>/dev/null)
 [ -f "$STANDIN/slow" ] && { sleep 600 & wait; }
 printf '{"type":"system","subtype":"init","session_id":"0b0c5a9e-6c1f-4a63-9d5c-0a2f3c9b7e11","model":"m"}\n'
 printf '{"type":"result","subtype":"success","is_error":false,"num_turns":1,"result":"%s","stop_reason":"end_turn","session_id":"0b0c5a9e-6c1f-4a63-9d5c-0a2f3c9b7e11","total_cost_usd":0.25,"usage":{"input_tokens":5,"output_tokens":2,"cache_read_input_tokens":3}}\n' "${text:-got it}"
+[ -f "$STANDIN/exit" ] && { echo it went wrong >&2; exit "$(cat "$STANDIN/exit")"; }
+exit 0
 `
 
 // desk is a gate with a stand-in, and somebody who asks.
@@ -197,6 +199,22 @@ func TestDeduplication(t *testing.T) {
 	}
 	if d.runs() > before+1 {
 		t.Logf("%d runs before the policy was read", d.runs()-before)
+	}
+}
+
+// TestExitCodeCounts: a CLI that ends with an error has failed, whatever it
+// printed, and its exit code and its words are there.
+func TestExitCodeCounts(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "")
+	write(t, filepath.Join(d.standIn, "exit"), "3")
+	a := d.ask(d.agent, "claude_request", args{"prompt": "fail"})
+	if a.Success || a.Status != "failed" || a.Job.ExitCode != 3 || a.Job.Category != "cli_error" || !strings.Contains(a.Error, "exit code 3") {
+		t.Errorf("%+v %+v", a, a.Job)
+	}
+	var out dispatch.JobOutput
+	if err := d.use(d.agent, "llm_job_result", args{"jobId": a.Job.ID}, &out); err != nil || !strings.Contains(out.Stderr.Text, "it went wrong") {
+		t.Errorf("%+v, %v", out, err)
 	}
 }
 

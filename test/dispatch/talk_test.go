@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/canary"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/provider"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
@@ -34,7 +35,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func each(t *testing.T, fn func(t *testing.T, name string)) {
 	t.Helper()
 	t.Parallel()
-	for _, name := range canary.Names() {
+	for _, name := range []string{"claude", "codex", "gemini", "grok"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fn(t, name)
@@ -76,8 +77,7 @@ func newAgent(t *testing.T, name string) *agent {
 	a := &agent{t: t, cli: cli(t, name), home: t.TempDir(), dir: t.TempDir()}
 	write(t, filepath.Join(a.home, ".gemini", "settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}},"general":{"sessionRetention":{"enabled":false}}}`)
 	write(t, filepath.Join(a.home, "policy.toml"), inrun.GeminiPolicy)
-	write(t, filepath.Join(a.home, ".grok", "config.toml"), inrun.GrokConfig)
-	write(t, filepath.Join(a.home, ".grok", "requirements.toml"), inrun.GrokRequirements)
+	write(t, filepath.Join(a.home, ".grok", "requirements.toml"), made(t, provider.GrokRequirements, ""))
 	write(t, filepath.Join(a.home, ".codex", "config.toml"), "")
 	write(t, filepath.Join(a.home, "tmp", "here"), "")
 	return a
@@ -91,6 +91,16 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// made is a file of settings.
+func made(t *testing.T, with func(string) (string, error), own string) string {
+	t.Helper()
+	text, err := with(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // exists says whether the agent made a file in its directory.
@@ -157,7 +167,7 @@ func (a *agent) turn(verdict func(inrun.Tool) inrun.Verdict, steps ...canary.Ste
 		args = append(args, point...)
 	case "grok": // sessions are kept in its home, so it is the same for every turn
 		home := filepath.Join(a.home, ".grok")
-		write(a.t, filepath.Join(home, "config.toml"), inrun.GrokConfig+m.GrokSettings())
+		write(a.t, filepath.Join(home, "config.toml"), made(a.t, provider.GrokConfig, m.GrokSettings()))
 		env = append(env, "GROK_HOME="+home)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

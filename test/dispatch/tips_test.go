@@ -110,6 +110,19 @@ func TestSeedTips(t *testing.T) {
 			t.Errorf("%+v", a.Approval)
 		}
 	})
+	t.Run("omit model: list_models says who told of the models, when, and which answered", func(t *testing.T) {
+		var got map[string]dispatch.Models
+		if err := d.use(d.agent, "list_models", args{}, &got); err != nil || len(got) != 5 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if m := got["claude"]; len(m.Models) == 0 || !strings.Contains(m.Source, "table of 20") || len(m.Observed) != 1 || m.Observed[0] != "m" || !strings.Contains(m.Default, "leave model out") {
+			t.Errorf("%+v", m)
+		}
+		write(t, d.Home+"/dispatch/models.json", `{"asOf":"2027-01-01","clis":{"claude":{"models":["house"],"by":"the house"}}}`)
+		if err := d.use(d.agent, "list_models", args{"cli": "claude"}, &got); err != nil || got["claude"].Models[0] != "house" || !strings.Contains(got["claude"].Source, "operator's models.json") {
+			t.Errorf("%+v, %v", got, err)
+		}
+	})
 	t.Run("mcpServers is sqry by default, and strictMcpConfig fails if one is unavailable", func(t *testing.T) {
 		if a := request(args{"prompt": "six"}); a.MCPServers.Requested[0] != "sqry" || a.MCPServers.Missing[0] != "sqry" {
 			t.Errorf("%+v", a.MCPServers)

@@ -118,8 +118,8 @@ func confinedChild(t *testing.T) int {
 }
 
 // TestAttack15ReceiptIsBound: a real run's receipt says what the gate saw of it
-// for itself; shown again it is refused, and a launcher that another process
-// steers is not believed.
+// for itself, and a launcher that another process steers is not believed. That
+// one is taken once TestProjectCodeRunsConfined shows.
 func TestAttack15ReceiptIsBound(t *testing.T) {
 	t.Parallel()
 	needtest.Programs(t, "bwrap")

@@ -18,7 +18,9 @@ import (
 )
 
 // A host that takes rewritten input is given a command that runs the project's
-// code in the sandbox: asked about once, then let through, and held.
+// code in the sandbox: asked about once, then let through, and held. The command
+// is good for one run: started again, the same launcher shows a second receipt
+// for the call, which is refused before anything runs (attack 15).
 func TestProjectCodeRunsConfined(t *testing.T) {
 	t.Parallel()
 	w := beginWith(t, "version = 1\n[hosts.claude]\nhost_ask = false\n")
@@ -75,6 +77,17 @@ func TestProjectCodeRunsConfined(t *testing.T) {
 		}
 		if made, err := os.ReadFile(filepath.Join(work, "made.txt")); err != nil || string(made) != "made\n" {
 			t.Errorf("code in the sandbox did not write in the workspace: %q, %v; it said %s", made, err, text)
+		}
+		if err := os.Remove(filepath.Join(work, "made.txt")); err != nil {
+			t.Fatal(err)
+		}
+		again := exec.Command("bash", "-c", reply.Output.Input.Command)
+		again.Dir = work
+		if text, err = again.CombinedOutput(); err == nil || !strings.Contains(string(text), "of yours is open") {
+			t.Errorf("a second receipt for one call was taken: %v\n%s", err, text)
+		}
+		if _, err := os.Stat(filepath.Join(work, "made.txt")); err == nil {
+			t.Error("a run whose receipt was refused ran")
 		}
 	}
 }

@@ -193,11 +193,29 @@ func TestForceAtStep(t *testing.T) {
   - {name: b_tool, constraints: {forceAtStep: 2}}
 `)
 	w.done(w.want(gate.Allowed, in("a_tool", `{}`)))
-	if got := w.submit(in("a_tool", `{}`)); got.Verdict != gate.Denied || !strings.Contains(got.Message, "call 2 of a declared tool must be of b_tool") {
+	if got := w.submit(in("a_tool", `{}`)); got.Verdict != gate.Denied || !strings.Contains(got.Message, "call 2 must be of b_tool") {
 		t.Errorf("a_tool: %s", got.Message)
 	}
 	w.done(w.want(gate.Allowed, in("b_tool", `{}`)))
 	w.done(w.want(gate.Allowed, in("a_tool", `{}`)))
+}
+
+// TestForceAtStepOfADeclaredAgent: of an agent that is declared every call is a
+// step, so that no tool that nobody declared goes first.
+func TestForceAtStepOfADeclaredAgent(t *testing.T) {
+	t.Parallel()
+	w, _, in := declaring(t, `tools:
+  - {name: plan_tool, constraints: {forceAtStep: 1}}
+agents:
+  - {name: coder, tools: [plan_tool]}
+`)
+	for _, c := range []*api.CallRequest{in("Bash", `{"command":"ls"}`), in("nobody_declared_it", `{}`), as("helper", in("nobody_declared_it", `{}`))} {
+		if got := w.submit(c); got.Verdict != gate.Denied || !strings.Contains(got.Message, "call 1 must be of plan_tool") {
+			t.Errorf("%s came first: %s", c.Operation, got.Message)
+		}
+	}
+	w.done(w.want(gate.Allowed, in("plan_tool", `{}`)))
+	w.done(w.want(gate.Allowed, in("nobody_declared_it", `{}`)))
 }
 
 // TestConstraintsHoldOverNodes: of twenty calls that come at once on two nodes

@@ -40,6 +40,23 @@ func Loosens(was, now *Set) []string {
 	for i := range was.Agents {
 		out = append(out, was.Agents[i].loosened(now.Agents)...)
 	}
+	return append(out, stepsLoosened(was, now)...)
+}
+
+// stepsLoosened says whose calls are counted differently from now on: all calls
+// of an agent that is declared are steps, of others those of declared tools. A
+// tool that is forced at a step is then forced at another call.
+func stepsLoosened(was, now *Set) []string {
+	if !slices.ContainsFunc(was.Tools, func(t Tool) bool { return t.Constraints.ForceAtStep > 0 }) {
+		return nil
+	}
+	var out []string
+	for i := range now.Agents {
+		name := now.Agents[i].Name
+		if !slices.ContainsFunc(was.Agents, func(a Agent) bool { return a.Name == name }) {
+			out = append(out, fmt.Sprintf("agent %s: all its calls are counted as steps now, not only those of declared tools", name))
+		}
+	}
 	return out
 }
 
@@ -115,12 +132,13 @@ func (a *Agent) loosened(among []Agent) []string {
 		out = append(out, fmt.Sprintf("agent %s: %s", a.Name, fmt.Sprintf(format, args...)))
 	}
 	if i < 0 {
-		if a.Grants != nil || len(a.Approvals) > 0 {
-			less("it is not declared any more")
-		}
+		less("it is not declared any more")
 		return out
 	}
 	now := &among[i]
+	for _, words := range budgetLoosened(a.Budget, now.Budget) {
+		less("%s", words)
+	}
 	for _, t := range a.Approvals {
 		if !slices.Contains(now.Approvals, t) {
 			less("%s is not approved by a person any more", t)

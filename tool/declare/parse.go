@@ -65,7 +65,7 @@ func Parse(text []byte) (*Set, error) {
 		}
 		set.Tools = append(set.Tools, t)
 	}
-	if err := set.Check(); err != nil {
+	if err := errors.Join(set.Check(), set.CheckBudgets()); err != nil {
 		return nil, err
 	}
 	return set, nil

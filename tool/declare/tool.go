@@ -37,6 +37,18 @@ type Tool struct {
 	Waivers []string `json:"waivers,omitempty,omitzero" yaml:"waivers,omitempty"`
 }
 
+// Clone returns a copy that shares nothing that can be changed.
+func (t Tool) Clone() Tool {
+	if t.Policy != nil {
+		p := *t.Policy
+		t.Policy = &p
+	}
+	t.Capabilities, t.Command, t.Parts, t.Waivers = slices.Clone(t.Capabilities), slices.Clone(t.Command), slices.Clone(t.Parts), slices.Clone(t.Waivers)
+	t.Constraints.OnlyAfter = slices.Clone(t.Constraints.OnlyAfter)
+	t.Arguments, t.Schema = maps.Clone(t.Arguments), slices.Clone(t.Schema)
+	return t
+}
+
 // Role is what an argument means.
 type Role string
 
@@ -63,7 +75,7 @@ type Agent struct {
 	Approvals []string `json:"approvals,omitempty,omitzero" yaml:"approvals,omitempty"`
 	// Redact names fields whose values are never stored.
 	Redact []string `json:"redact,omitempty,omitzero" yaml:"redact,omitempty"`
-	// Budget holds limits by name, such as maxToolCalls or maxTokens.
+	// Budget holds limits by name; see [MaxToolCalls] and those beside it.
 	Budget map[string]int64 `json:"budget,omitempty,omitzero" yaml:"budget,omitempty"`
 	// Provider is the model behind the agent.
 	Provider *Provider `json:"provider,omitempty,omitzero" yaml:"provider,omitempty"`
@@ -224,6 +236,13 @@ func (s *Set) Lint() []string {
 	var out []string
 	warn := func(t *Tool, format string, args ...any) {
 		out = append(out, fmt.Sprintf("tool %s: %s", t.Name, fmt.Sprintf(format, args...)))
+	}
+	for i := range s.Agents {
+		for _, name := range slices.Sorted(maps.Keys(s.Agents[i].Budget)) {
+			if !budgetNames[name] {
+				out = append(out, fmt.Sprintf("agent %s: the gate does not see %s, so that limit is for review only", s.Agents[i].Name, name))
+			}
+		}
 	}
 	for i := range s.Tools {
 		t := &s.Tools[i]

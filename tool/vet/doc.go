@@ -18,6 +18,6 @@
 //	//gatehouse:waive TOOL exec: calls the index builder, reviewed in #12
 //
 // The analyzers work with go vet -vettool (cmd/gatehouse-vet) and in any other
-// driver of go/analysis. docs/vet.md lists what they cannot see. Start reading
+// driver of go/analysis. docs/tools.md lists what they cannot see. Start reading
 // at analyzer.go, then reach.go.
 package vet

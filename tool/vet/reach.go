@@ -22,6 +22,9 @@ type graph struct {
 	calls *callgraph.Graph
 	sum   map[*ssa.Function]*summary
 	edges map[*ssa.Function][]*ssa.Function
+	// unasked are the methods of types that the standard library calls by
+	// itself.
+	unasked map[types.Type][]*types.Func
 }
 
 // buildGraph builds the package in SSA form and finds out what each of its
@@ -40,7 +43,7 @@ func buildGraph(pass *analysis.Pass, std stdTable) *graph {
 		}
 	}
 	create(pass.Pkg.Imports())
-	g := &graph{pass: pass, std: std, prog: prog, sum: map[*ssa.Function]*summary{}, edges: map[*ssa.Function][]*ssa.Function{}}
+	g := &graph{pass: pass, std: std, prog: prog, sum: map[*ssa.Function]*summary{}, edges: map[*ssa.Function][]*ssa.Function{}, unasked: map[types.Type][]*types.Func{}}
 	g.pkg = prog.CreatePackage(pass.Pkg, pass.Files, pass.TypesInfo, false)
 	g.pkg.Build()
 	g.funcs = map[*ssa.Function]bool{}
@@ -332,6 +335,7 @@ func (g *graph) typeArguments(fn, callee *ssa.Function) {
 // since whoever gets that may call them. Where the interface is this
 // package's and stays in it, the call graph knows who is called.
 func (g *graph) convert(fn *ssa.Function, mi *ssa.MakeInterface) {
+	g.uncalled(fn, mi.X.Type())
 	iface, ok := mi.Type().Underlying().(*types.Interface)
 	if !ok || iface.NumMethods() == 0 {
 		return
@@ -371,16 +375,10 @@ func (g *graph) methods(fn *ssa.Function, t types.Type, iface *types.Interface, 
 		if !ok || method.Pkg() == nil {
 			continue
 		}
-		if method.Pkg() == g.pass.Pkg {
-			if own := g.prog.FuncValue(method.Origin()); own != nil {
-				g.reach(fn, own, nil)
-			}
-			continue
-		}
 		if value != nil && isStandardStream(value) {
 			continue
 		}
-		g.charge(fn, method, nil)
+		g.method(fn, method)
 	}
 }
 
@@ -398,6 +396,9 @@ func (g *graph) charge(fn *ssa.Function, obj *types.Func, c *ssa.CallCommon) {
 	if isStd(pkg) {
 		does := g.std.of(obj)
 		if c != nil {
+			if strings.HasSuffix(pkg.Path(), "/template") && strings.HasPrefix(obj.Name(), "Execute") {
+				g.templated(fn, c)
+			}
 			does = refine(pkg.Path(), obj.Name(), does, c)
 		}
 		for k := range kinds {

@@ -24,6 +24,10 @@ func refine(pkg, name string, does caps, c *ssa.CallCommon) caps {
 		}
 	case pkg == "os" && len(args) > 0 && isStandardStream(args[0]), pkg == "net/http" && isMethodOfClient(c) && given(args[0]):
 		return 0
+	case pkg == "go/parser" && name == "ParseFile" && len(args) > 2:
+		if _, given := args[2].(*ssa.MakeInterface); given {
+			return 0 // it parses what it is given
+		}
 	case pkg == "io/fs" && len(args) > 0:
 		if mi, ok := args[0].(*ssa.MakeInterface); ok && embedded(mi.X.Type()) {
 			return 0

@@ -86,7 +86,7 @@ func TestCorpus(t *testing.T) {
 	got := report(t, checker(t), ".", "./testdata/corpus")
 	fset := token.NewFileSet()
 	var decls []ast.Decl
-	for _, name := range []string{"right.go", "wrong.go", "hidden.go"} {
+	for _, name := range []string{"right.go", "wrong.go", "hidden.go", "sly.go", "honest.go"} {
 		f, err := parser.ParseFile(fset, filepath.Join("testdata/corpus", name), nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)

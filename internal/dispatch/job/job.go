@@ -43,6 +43,9 @@ type Spec struct {
 	// Drive speaks with the process: an in-run channel. What it writes to log is
 	// the job's standard output. Its error fails the job.
 	Drive func(ctx context.Context, in io.WriteCloser, out io.Reader, log io.Writer) error
+	// Listens says that Drive only passes on what the process says: how the
+	// process ends is how the job does.
+	Listens bool
 	// Idle is how long the process may say nothing: 10 minutes if 0, else 30 s
 	// to an hour. See [Hold] for waits that do not count.
 	Idle time.Duration

@@ -380,7 +380,7 @@ func (j *Jobs) judge(l *live, b *Job, e ending, driven error) {
 		b.State, b.Category, b.Error, b.ExitCode = Unknown, "supervisor_lost", "its supervisor was killed; what it held was ended", ExitNone
 	case driven != nil:
 		b.State, b.Category, b.Error = Failed, "channel_error", driven.Error()
-	case l.spec.Drive != nil:
+	case l.spec.Drive != nil && !l.spec.Listens:
 		b.State, b.ExitCode = Completed, 0
 	case e.Code != 0:
 		b.State, b.Category, b.Error = Failed, "cli_error", fmt.Sprintf("it ended with exit code %d", e.Code)

@@ -18,11 +18,12 @@ var claude = adapter{
 		"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "CLAUDE_CODE_OAUTH_TOKEN",
 		"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "IS_SANDBOX",
 	},
-	login:   [][2]string{{".claude/.credentials.json", ".claude/.credentials.json"}},
-	hosts:   []string{"api.anthropic.com"},
-	models:  []string{"sonnet", "opus", "haiku"},
-	channel: "permission prompts over standard input and output",
-	prepare: prepareClaude,
+	login:    [][2]string{{".claude/.credentials.json", ".claude/.credentials.json"}},
+	hosts:    []string{"api.anthropic.com:443"},
+	modelEnv: []string{"ANTHROPIC_MODEL"},
+	modelIn:  setting{".claude/settings.json", "model"},
+	channel:  "permission prompts over standard input and output",
+	prepare:  prepareClaude,
 }
 
 func prepareClaude(b *builder) error {

@@ -13,10 +13,10 @@ var codex = adapter{
 		"permissionMode":  "use sandboxMode or fullAuto", "approvalMode": "it is a flag of Gemini CLI; use sandboxMode or fullAuto",
 		"dangerouslySkipPermissions": "it is a flag of Claude Code; Codex's is dangerouslyBypassApprovalsAndSandbox", "alwaysApprove": "it is a flag of Grok",
 	},
-	env:     []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY"},
+	env:     []string{"OPENAI_API_KEY", "OPENAI_BASE_URL", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"},
 	login:   [][2]string{{".codex/auth.json", ".codex/auth.json"}},
-	hosts:   []string{"api.openai.com", "chatgpt.com", "auth.openai.com"},
-	models:  []string{"gpt-5-codex", "gpt-5"},
+	hosts:   []string{"api.openai.com:443", "chatgpt.com:443", "auth.openai.com:443"},
+	modelIn: setting{".codex/config.toml", "model"},
 	channel: "approvals of codex app-server",
 	prepare: prepareCodex,
 }
@@ -59,6 +59,13 @@ func codexGated(b *builder, sandbox string) {
 		b.held("sandboxMode " + fullAccess)
 		sandbox = workspaceWrite
 	}
+	b.Posture.Sandbox = sandbox
+	if b.Confined {
+		// The gate's sandbox holds it to the same, and none can be made inside.
+		b.ReadOnly = sandbox == readOnly
+		b.Posture.Sandbox = "the gate's, " + sandbox
+		sandbox = fullAccess
+	}
 	b.args(inrun.CodexArgs(b.Input.Dir)...)
 	start := inrun.CodexStart{Prompt: t.Text(), Dir: b.Input.Dir, Model: t.Model, Sandbox: sandbox}
 	if b.Known {
@@ -67,7 +74,6 @@ func codexGated(b *builder, sandbox string) {
 	if !b.Known || t.ForkSession {
 		b.Session = "" // the CLI names it
 	}
-	b.Posture.Sandbox = sandbox
 	b.Channel = func(ask inrun.Ask) inrun.Drive { return inrun.Codex(start, ask) }
 }
 
@@ -78,6 +84,11 @@ func codexClassic(b *builder, sandbox string) {
 		b.args("--model", t.Model)
 	}
 	b.Posture.Approval, b.Posture.Sandbox = "never", sandbox
+	if b.Confined {
+		b.ReadOnly = sandbox == readOnly && !t.DangerouslyBypassApprovalsAndSandbox
+		b.Posture.Sandbox = "the gate's, " + sandbox
+		sandbox = fullAccess
+	}
 	if t.DangerouslyBypassApprovalsAndSandbox {
 		b.args("--dangerously-bypass-approvals-and-sandbox")
 		b.Posture.Sandbox = fullAccess

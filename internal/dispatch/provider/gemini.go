@@ -18,12 +18,13 @@ var gemini = adapter{
 		"dangerouslySkipPermissions": "it is a flag of Claude Code; Gemini CLI's is approvalMode yolo", "alwaysApprove": "it is a flag of Grok",
 		"dangerouslyBypassApprovalsAndSandbox": "it is a flag of Codex; Gemini CLI's is approvalMode yolo",
 	},
-	env:     []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
-	login:   [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
-	hosts:   []string{"*.googleapis.com"},
-	models:  []string{"gemini-2.5-pro", "gemini-2.5-flash"},
-	channel: "permission requests of the Agent Client Protocol",
-	prepare: prepareGemini,
+	env:      []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"},
+	login:    [][2]string{{".gemini/oauth_creds.json", ".gemini/oauth_creds.json"}},
+	hosts:    []string{"generativelanguage.googleapis.com:443", "cloudcode-pa.googleapis.com:443", "oauth2.googleapis.com:443"},
+	modelEnv: []string{"GEMINI_MODEL"},
+	modelIn:  setting{".gemini/settings.json", "model.name"},
+	channel:  "permission requests of the Agent Client Protocol",
+	prepare:  prepareGemini,
 }
 
 func prepareGemini(b *builder) error {
@@ -38,8 +39,8 @@ func prepareGemini(b *builder) error {
 	}
 	if b.Gated {
 		geminiGated(b)
-	} else {
-		geminiClassic(b)
+	} else if err := geminiClassic(b); err != nil {
+		return err
 	}
 	if t.Model != "" {
 		b.args("-m", t.Model)
@@ -118,8 +119,11 @@ func geminiPolicy(allowed []string) string {
 	return s.String()
 }
 
-func geminiClassic(b *builder) {
+func geminiClassic(b *builder) error {
 	t := b.Task
+	if err := b.someTools(); err != nil {
+		return err
+	}
 	mode := t.ApprovalMode
 	if b.managed() {
 		mode = "yolo"
@@ -142,4 +146,5 @@ func geminiClassic(b *builder) {
 	}
 	b.Stdin = []byte(t.Text())
 	b.Parse = parseGemini
+	return nil
 }

@@ -16,10 +16,10 @@ var grok = adapter{
 		"dangerouslySkipPermissions":           "it is a flag of Claude Code; Grok's is alwaysApprove",
 		"dangerouslyBypassApprovalsAndSandbox": "it is a flag of Codex; Grok's is alwaysApprove",
 	},
-	env:     []string{"XAI_API_KEY", "XAI_BASE_URL"},
+	env:     []string{"XAI_API_KEY", "GROK_API_KEY", "XAI_BASE_URL"},
 	login:   [][2]string{{".grok/auth.json", ".grok/auth.json"}},
-	hosts:   []string{"api.x.ai", "*.grok.com"},
-	models:  []string{"grok-4.5", "grok-build"},
+	hosts:   []string{"api.x.ai:443", "cli-chat-proxy.grok.com:443", "auth.x.ai:443"},
+	modelIn: setting{".grok/config.toml", "models.default"},
 	channel: "permission requests of the Agent Client Protocol",
 	prepare: prepareGrok,
 }
@@ -38,8 +38,7 @@ func prepareGrok(b *builder) error {
 	if b.Gated {
 		return grokGated(b)
 	}
-	grokClassic(b)
-	return nil
+	return grokClassic(b)
 }
 
 func grokGated(b *builder) error {
@@ -50,11 +49,20 @@ func grokGated(b *builder) error {
 	if t.AlwaysApprove {
 		b.held("alwaysApprove")
 	}
-	if t.PermissionMode != "" && t.PermissionMode != "default" {
+	switch t.PermissionMode {
+	case "", "default":
+	case "plan": // the gate holds it to that
+		b.Posture.Approval = "gate, in plan mode"
+	default:
 		b.held("permissionMode " + t.PermissionMode)
 	}
-	b.file(".grok/config.toml", inrun.GrokConfig+"\n"+b.Template[".grok/config.toml"])
-	b.file(".grok/requirements.toml", inrun.GrokRequirements)
+	for name, with := range map[string]func(string) (string, error){".grok/config.toml": GrokConfig, ".grok/requirements.toml": GrokRequirements} {
+		text, err := with(b.Template[name])
+		if err != nil {
+			return &RefusedError{Field: "cli", CLI: b.CLI, Why: err.Error()}
+		}
+		b.file(name, text)
+	}
 	b.args(inrun.GrokArgs(t.Model)...)
 	start := inrun.ACPStart{Host: "grok", Prompt: t.Text(), Dir: b.Input.Dir}
 	if b.Known {
@@ -67,8 +75,11 @@ func grokGated(b *builder) error {
 	return nil
 }
 
-func grokClassic(b *builder) {
+func grokClassic(b *builder) error {
 	t := b.Task
+	if err := b.someTools(); err != nil {
+		return err
+	}
 	b.args("--prompt-file", b.private("prompt.txt", t.Text()), "--output-format", "json")
 	if t.Model != "" {
 		b.args("--model", t.Model)
@@ -102,4 +113,5 @@ func grokClassic(b *builder) {
 		b.Session = ""
 	}
 	b.Parse = parseGrok
+	return nil
 }

@@ -18,17 +18,21 @@ var mistral = adapter{
 		"alwaysApprove":                        "it is a flag of Grok; Vibe's is permissionMode auto-approve",
 		"strictMcpConfig":                      "mcpServers is tracked for the score only: Vibe uses its own MCP configuration",
 	},
-	env:     []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
-	login:   [][2]string{{".vibe/.env", ".vibe/.env"}},
-	hosts:   []string{"api.mistral.ai"},
-	models:  []string{"devstral-2", "mistral-medium"},
-	channel: "a strict hook",
-	prepare: prepareMistral,
+	env:      []string{"MISTRAL_API_KEY", "MISTRAL_BASE_URL"},
+	login:    [][2]string{{".vibe/.env", ".vibe/.env"}},
+	hosts:    []string{"api.mistral.ai:443"},
+	modelEnv: []string{"VIBE_ACTIVE_MODEL"},
+	modelIn:  setting{".vibe/config.toml", "active_model"},
+	channel:  "a strict hook",
+	prepare:  prepareMistral,
 }
 
 func prepareMistral(b *builder) error {
 	t := b.Task
 	if err := b.oneOf("permissionMode", t.PermissionMode, "default", "plan", "chat", "explore", "accept-edits", "auto-approve"); err != nil {
+		return err
+	}
+	if err := b.someTools(); err != nil {
 		return err
 	}
 	home := b.Home + "/.vibe"
@@ -42,6 +46,9 @@ func prepareMistral(b *builder) error {
 	}
 	b.Posture.Approval = mode
 	if b.Gated {
+		if b.Confined {
+			return &RefusedError{Field: "sandbox", CLI: b.CLI, Why: "its hook has to reach the gate, which nothing in a sandbox does"}
+		}
 		if b.Hook == "" {
 			return &RefusedError{Field: "cli", CLI: b.CLI, Why: "the gate's hook was not found, without which its tool calls cannot be decided"}
 		}

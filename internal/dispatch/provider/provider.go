@@ -3,7 +3,6 @@ package provider
 import (
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,9 @@ type Input struct {
 	Task *call.Task
 	// Gated has every tool call of the run decided.
 	Gated bool
+	// Confined says that the run is put into a sandbox of the gate's, in which
+	// no other can be made.
+	Confined bool
 	// Binary is the CLI's program, absolute.
 	Binary string
 	// Dir is the real working directory.
@@ -58,6 +60,8 @@ type Launch struct {
 	Before func() error
 	// Files are written before the start, readable by their owner alone.
 	Files map[string]string
+	// ReadOnly says that the run changes nothing in its directory.
+	ReadOnly bool
 	// Session is the session's id where it is known before the run.
 	Session string
 	Posture Posture
@@ -74,6 +78,8 @@ type Launch struct {
 type Posture struct {
 	// Approval says who decides on tool calls: "gate", or the CLI's own mode.
 	Approval string `json:"approval"`
+	// Confined says that the gate's own sandbox holds the run.
+	Confined bool `json:"confined,omitzero"`
 	// Sandbox is the CLI's own sandbox, "" where it has none.
 	Sandbox string `json:"sandbox,omitzero"`
 	// Resumed says that an earlier session is gone on with, whose own posture
@@ -110,8 +116,10 @@ type adapter struct {
 	prepare func(*builder) error
 	// hosts are where its models are.
 	hosts []string
-	// models are the names that work with it, for want of a list of its own.
-	models []string
+	// modelEnv are variables, and modelIn the place in its settings, that say
+	// which model it takes by itself.
+	modelEnv []string
+	modelIn  setting
 }
 
 var adapters = map[string]*adapter{"claude": &claude, "codex": &codex, "gemini": &gemini, "grok": &grok, "mistral": &mistral}
@@ -138,23 +146,6 @@ func Knows(cli, field string) bool {
 // Logins are the files in which a CLI keeps its login: below the user's home,
 // and below its own.
 func Logins(cli string) [][2]string { return adapters[cli].login }
-
-// Hosts are where a CLI's models are: those known, and the one that a variable
-// of its environment names.
-func Hosts(cli string, env []string) []string {
-	hosts := slices.Clone(adapters[cli].hosts)
-	for _, e := range env {
-		name, value, _ := strings.Cut(e, "=")
-		if u, err := url.Parse(value); err == nil && u.Host != "" && strings.HasSuffix(name, "_BASE_URL") {
-			hosts = append(hosts, u.Host)
-		}
-	}
-	return hosts
-}
-
-// Models are names that work with a CLI. It may know others, and its default is
-// its own affair.
-func Models(cli string) []string { return adapters[cli].models }
 
 // common are the variables that every CLI gets.
 var common = []string{
@@ -183,7 +174,7 @@ func Prepare(in *Input) (*Launch, error) {
 	}
 	b := &builder{Input: in, adapter: a, Launch: &Launch{
 		Path: in.Binary, Dir: in.Dir, Session: in.Task.SessionID, Files: map[string]string{},
-		Posture: Posture{Approval: "gate", Resumed: in.Known},
+		Posture: Posture{Approval: "gate", Confined: in.Confined, Resumed: in.Known},
 	}}
 	if err := b.servers(); err != nil {
 		return nil, err
@@ -237,6 +228,15 @@ func (b *builder) managed() bool { return !b.Gated && b.Task.ApprovalStrategy ==
 // it is not passed on.
 func (b *builder) held(field string) {
 	b.warn("%s is not passed on: every tool call of this run is decided by the gate", field)
+}
+
+// someTools refuses an empty list of tools where the CLI itself would have to
+// hold to it: none of their flags says "none".
+func (b *builder) someTools() error {
+	if b.Task.AllowedTools != nil && len(b.Task.AllowedTools) == 0 {
+		return &RefusedError{Field: "allowedTools", CLI: b.CLI, Why: "an empty list cannot be told to it: it would have all of its tools"}
+	}
+	return nil
 }
 
 // isUUID says whether a session id has the form that CLIs want.

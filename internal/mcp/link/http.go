@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"sync"
@@ -15,8 +16,9 @@ import (
 
 // HTTP is a conversation over Streamable HTTP.
 type HTTP struct {
-	client *http.Client
-	url    string
+	pool *Pool
+	url  string
+	to   place // for the pool, if it can
 	// header is what is sent with every message besides, such as a credential;
 	// it is asked for anew each time.
 	header func(context.Context) (http.Header, error)
@@ -29,8 +31,8 @@ type HTTP struct {
 
 // NewHTTP makes a conversation with the server at a URL.
 // header, if it is not nil, says what is sent with every message besides.
-func NewHTTP(client *http.Client, url string, header func(context.Context) (http.Header, error)) *HTTP {
-	return &HTTP{client: client, url: url, header: header, done: make(chan struct{})}
+func NewHTTP(pool *Pool, url string, header func(context.Context) (http.Header, error)) *HTTP {
+	return &HTTP{pool: pool, url: url, to: pool.place(url), header: header, done: make(chan struct{})}
 }
 
 // Done is closed when the conversation was closed.
@@ -38,41 +40,54 @@ func (h *HTTP) Done() <-chan struct{} { return h.done }
 
 // Send posts a message and passes the answer on as it comes.
 func (h *HTTP) Send(ctx context.Context, m *wire.Message, header http.Header, out Out) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url, bytes.NewReader(m.Raw))
+	all, err := h.headers(ctx, header)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	if err := h.headers(req, header); err != nil {
-		return err
-	}
-	resp, err := h.client.Do(req)
+	all["Content-Type"] = jsonType
+	resp, err := h.post(ctx, all, m.Raw)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && m.Method == "initialize" {
-		h.mu.Lock()
-		h.session = id
-		h.mu.Unlock()
+	if m.Method == "initialize" {
+		if id := resp.Header.Get(sessionHeader); id != "" {
+			h.mu.Lock()
+			h.session = id
+			h.mu.Unlock()
+		}
 	}
 	return pass(resp, m.Kind() == wire.Request, out)
 }
 
+// post sends a message over a connection of the pool, or as the client does it.
+func (h *HTTP) post(ctx context.Context, header http.Header, body []byte) (*http.Response, error) {
+	if h.to != (place{}) && len(body) <= maxDirect {
+		return h.pool.post(ctx, h.to, header, body)
+	}
+	return h.do(ctx, http.MethodPost, header, bytes.NewReader(body))
+}
+
+func (h *HTTP) do(ctx context.Context, method string, header http.Header, body io.Reader) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, h.url, body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = header
+	return h.pool.client.Do(req)
+}
+
 // Listen opens the stream of messages that belong to no request.
 func (h *HTTP) Listen(ctx context.Context, lastEvent string, out Out) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url, nil)
+	header, err := h.headers(ctx, nil)
 	if err != nil {
 		return err
 	}
-	if err := h.headers(req, nil); err != nil {
-		return err
-	}
-	req.Header.Set("Accept", "text/event-stream")
+	header.Set("Accept", "text/event-stream")
 	if lastEvent != "" {
-		req.Header.Set("Last-Event-ID", lastEvent)
+		header.Set("Last-Event-ID", lastEvent)
 	}
-	resp, err := h.client.Do(req)
+	resp, err := h.do(ctx, http.MethodGet, header, nil)
 	if err != nil {
 		return err
 	}
@@ -83,26 +98,32 @@ func (h *HTTP) Listen(ctx context.Context, lastEvent string, out Out) error {
 	return pass(resp, false, out)
 }
 
-func (h *HTTP) headers(req *http.Request, header http.Header) error {
-	for name, values := range header {
-		req.Header[name] = values
-	}
+// What goes with every message. Nobody changes a header's values.
+const sessionHeader = "Mcp-Session-Id"
+
+var (
+	jsonType = []string{"application/json"}
+	accepts  = []string{"application/json, text/event-stream"}
+)
+
+// headers are those of a message: what is handed on, then ours, which count.
+func (h *HTTP) headers(ctx context.Context, header http.Header) (http.Header, error) {
+	all := make(http.Header, len(header)+4)
+	maps.Copy(all, header)
 	if h.header != nil {
-		own, err := h.header(req.Context())
+		own, err := h.header(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		for name, values := range own {
-			req.Header[name] = values // ours count
-		}
+		maps.Copy(all, own)
 	}
-	req.Header.Set("Accept", "application/json, text/event-stream")
+	all["Accept"] = accepts
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.session != "" {
-		req.Header.Set("Mcp-Session-Id", h.session)
+		all[sessionHeader] = []string{h.session}
 	}
-	return nil
+	return all, nil
 }
 
 // Close ends the session at the upstream.
@@ -118,14 +139,11 @@ func (h *HTTP) Close() error {
 	if id == "" {
 		return nil
 	}
-	req, err := http.NewRequest(http.MethodDelete, h.url, nil)
+	header, err := h.headers(context.Background(), nil)
 	if err != nil {
 		return err
 	}
-	if err := h.headers(req, nil); err != nil {
-		return err
-	}
-	resp, err := h.client.Do(req)
+	resp, err := h.do(context.Background(), http.MethodDelete, header, nil)
 	if err != nil {
 		return err
 	}
@@ -152,7 +170,10 @@ func Status(err error) int {
 
 // pass hands an answer on: one message, or a stream of them.
 func pass(resp *http.Response, wanted bool, out Out) error {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // what is no media type is no message
+	kind := resp.Header.Get("Content-Type")
+	if kind != jsonType[0] {
+		kind, _, _ = mime.ParseMediaType(kind) // what is no media type is no message
+	}
 	switch {
 	case kind == "text/event-stream" && resp.StatusCode < http.StatusBadRequest:
 		out.Head(resp.StatusCode, true)
