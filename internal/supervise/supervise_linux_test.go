@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/supervise"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	if supervise.Requested() {
 		supervise.Main()
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m)
 }
 
 // supervisor is one that was started by a test.

@@ -7,10 +7,11 @@
 // from what is stored ([Trace]). What a prompt said is never kept but for a
 // short redacted preview, which is sealed.
 //
-// Lists are filtered without reading what does not match: every row has a
+// Lists look at a bounded number of rows whatever their filter: every row has a
 // class, which stands for its agent, CLI, status, policy and score. There are
-// few classes, so a filter first becomes a set of them, and the newest rows of
-// those are merged. That costs the same whether all rows match or none.
+// few classes, so a filter first becomes a set of them. If these are many, the
+// newest rows of all have enough that match as a rule; if they are few, the
+// newest rows of each are merged.
 //
 // The cache state (how much of what a model was given came from a cache) is
 // kept as sums by minute, by conversation and by prefix hash, updated with each

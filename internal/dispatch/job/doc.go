@@ -6,13 +6,13 @@
 // unknown. A failure before the start record may be tried again; a CLI that
 // keeps failing to start is left alone for a while.
 //
-// The process tree of a job hangs under a small supervisor: this same program,
-// started again (see [MaybeSupervise]), as the reaper of everything that is
-// started below it, double forks and new sessions included. It holds a socket
-// to the gate. When the gate goes away, or says so, it kills all of the tree
-// and goes only when nothing is left. What a supervisor left because it was
-// killed itself is found on the next start by process id and start time, and
-// by a variable that the tree inherits.
+// The process tree of a job hangs under a small supervisor (package supervise),
+// which ends with the gate and takes the whole tree along. What one left because
+// it was killed itself is found on the next start by process id and start time,
+// and by a variable that the tree inherits.
+//
+// The end of a job is told as soon as it is known ([Jobs.Outcome]) and recorded
+// right after ([Jobs.Recorded]).
 //
 // A node holds its jobs by a lease. One that cannot renew it kills its children
 // before the lease ends, so that whoever calls the jobs unknown is right.
@@ -20,5 +20,5 @@
 // What it never does: decide whether something may run, keep a prompt or a
 // secret in plain text, rewrite a log, or answer that a job was cancelled while
 // one of its processes lives. Start reading at [Jobs.Start], then live.go for
-// a running job, tree_linux.go for how a tree ends, recover.go for restarts.
+// a running job, hold_linux.go for its supervisor, recover.go for restarts.
 package job
