@@ -47,7 +47,7 @@ var order = [][]string{
 	{"internal/autonomy", "internal/upstream", "internal/dispatch/flight"},
 
 	// Effects: what looks at the machine or runs something on it.
-	{"internal/launch", "sandbox/egress", "internal/gitobj"},
+	{"internal/launch", "internal/supervise", "internal/beside", "sandbox/egress", "internal/gitobj"},
 	{"sandbox"},
 	{"sandbox/changes", "internal/confine"}, // the latter: from a policy to what the sandbox holds
 	{"internal/observe", "internal/library", "internal/restore"},
@@ -74,7 +74,7 @@ var order = [][]string{
 	// Clients of the gate, which speak its API, and the commands.
 	{"internal/client", "internal/canary", "internal/connect", "internal/install", "internal/transcript"},
 	{"internal/connect/rules"}, // rules of agents' settings as rules of the policy
-	{"tool", "tool/vet"}, // what authors of tools use, and what holds their code against it
+	{"tool", "tool/vet"},       // what authors of tools use, and what holds their code against it
 	{"tool/serve", "tool/standard", "tool/tooltest"},
 	{"examples/internal/program"},
 	{"examples/echo", "examples/fetch", "examples/report", "examples/search"},
@@ -105,7 +105,7 @@ var never = []struct{ from, to, because string }{
 	{"tool", "internal/store", "a client speaks to the gate over its API"},
 	{"cmd/gatehouse", "internal/store", "commands change state through the API; the wiring is in internal/daemon"},
 	{"cmd/gatehouse-hook", "internal", "it starts on every call of an agent and is paid for in milliseconds"},
-	{"cmd/gatehouse-launch", "sandbox", "the second stage is small; internal/launch is all of it"},
+	{"cmd/gatehouse-launch", "sandbox", "it is small; internal/launch and internal/supervise are all of it"},
 }
 
 // TestImportsPointDownwards holds the import graph against the order.

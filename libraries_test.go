@@ -63,7 +63,7 @@ var owners = map[string][]string{
 	// Unified diffs of what a confined run changed, and of what is put back.
 	"github.com/rogpeppe/go-internal": {"sandbox/changes", "internal/restore"},
 	// The system itself.
-	"golang.org/x/sys":  {"internal/autonomy", "internal/store", "internal/launch", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
+	"golang.org/x/sys":  {"internal/autonomy", "internal/store", "internal/launch", "internal/supervise", "internal/beside", "internal/api", "internal/hook", "internal/observe", "internal/daemon", "internal/dispatch", "internal/keyring", "internal/session", "sandbox"},
 	"golang.org/x/sync": {"internal/daemon", "internal/dispatch", "internal/mcp"},
 }
 

@@ -24,7 +24,7 @@ func attack(name string, args []string) {
 	for i := range args {
 		args[i] = os.ExpandEnv(args[i])
 	}
-	for _, table := range []map[string]func([]string) error{fileAttacks, kernelAttacks, processAttacks, reachAttacks, resourceAttacks, moreAttacks, thirdAttacks} {
+	for _, table := range []map[string]func([]string) error{fileAttacks, kernelAttacks, processAttacks, reachAttacks, resourceAttacks, moreAttacks, thirdAttacks, fourthAttacks} {
 		if f := table[name]; f != nil {
 			if err := f(args); err != nil {
 				fmt.Println("failed:", err)

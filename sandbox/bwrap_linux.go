@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/beside"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
@@ -48,7 +49,7 @@ func (b *bubble) close() {
 // data passes a small file by content: --file makes it, --ro-bind-data lays it
 // over what is there.
 func (b *bubble) data(op, dest, content string) error {
-	f, err := sealed("data", 0o444, func(w io.Writer) error {
+	f, err := beside.Sealed("data", 0o444, func(w io.Writer) error {
 		_, err := io.WriteString(w, content)
 		return err
 	})
@@ -114,7 +115,7 @@ func startBubblewrap(p *plan, st *streams) (*job, error) {
 // prepare runs on the thread that starts bubblewrap, inside its mount
 // namespace if it has one of its own.
 func (b *bubble) prepare(j *job, stage2 *os.File, cfg *launch.Config, info *os.File) error {
-	conf, err := sealed("config", 0o444, func(w io.Writer) error {
+	conf, err := beside.Sealed("config", 0o444, func(w io.Writer) error {
 		_, err := w.Write(cfg.Encode())
 		return err
 	})
@@ -128,7 +129,7 @@ func (b *bubble) prepare(j *job, stage2 *os.File, cfg *launch.Config, info *os.F
 	if err := b.mounts(); err != nil {
 		return err
 	}
-	argFile, err := sealed("args", 0o444, func(w io.Writer) error {
+	argFile, err := beside.Sealed("args", 0o444, func(w io.Writer) error {
 		_, err := io.WriteString(w, strings.Join(b.args, "\x00")+"\x00")
 		return err
 	})

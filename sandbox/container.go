@@ -21,13 +21,12 @@ func containerArgs(engine Backend, p *plan, from containerRoot, uid, gid int, di
 		// themselves confined.
 		"--ulimit=core=0", ulimit("nofile", l.OpenFiles, hard.files), ulimit("nproc", l.Processes, hard.processes),
 	}
-	private := ":rw,nosuid,nodev"
+	private := ":rw,nosuid,nodev,mode=1777"
 	switch engine {
 	case Podman:
 		// It would fill private places with what the image has there.
 		args, private = append(args, "--read-only-tmpfs=false"), private+",notmpcopyup"
-		// Root's own run has nobody to keep; the user was dropped above.
-		if uid != 0 && p.spec.Image != "" {
+		if from.keep {
 			args = append(args, "--userns=keep-id")
 		}
 		args = append(args, "--cgroupns=private", "--security-opt=mask=/proc/acpi:/proc/kcore:/proc/keys:/proc/timer_list")
@@ -60,18 +59,15 @@ func containerArgs(engine Backend, p *plan, from containerRoot, uid, gid int, di
 			args = append(args, "--mount="+bindMount(f.path, true))
 		}
 	}
-	if from.image == "" {
-		// Only Podman can take a directory for an image.
-		return append(args, "--rootfs", "/:O")
-	}
 	return append(args, from.image)
 }
 
-// containerRoot is what a container's root is made of: an image, or the host's
-// root if there is none, and what of the host is mounted over it.
+// containerRoot is what a container's root is made of: an image, and what of the
+// host is mounted over it.
 type containerRoot struct {
 	image  string
 	mounts []string
+	keep   bool // the engine is an ordinary user's own, who stays the same inside
 }
 
 // containerName is what a run's container is called: as its directory, which

@@ -1,12 +1,7 @@
 package sandbox
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"os/exec"
-	"strings"
-	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -23,15 +18,9 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 	if !ok {
 		return nil, errors.New(string(engine) + " is not installed in a system directory")
 	}
-	global, err := engineOptions(engine, program, p.spec.Image)
+	root, global, err := rootFor(engine, program, p)
 	if err != nil {
 		return nil, err
-	}
-	root := containerRoot{image: p.spec.Image}
-	if engine == Docker && root.image == "" {
-		if root, err = bareRoot(program, p.runtime); err != nil {
-			return nil, err
-		}
 	}
 	id, err := chooseIdentity(p)
 	if err != nil {
@@ -43,7 +32,7 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 		backend: engine, program: program, id: id,
 		want: launch.FactPidNS | launch.FactNetNS | launch.FactIPCNS | launch.FactUTSNS | launch.FactMountNS | launch.FactNoNewPrivs |
 			launch.FactNoCaps | launch.FactSeccomp | launch.FactNotRoot,
-		holds: WriteRoots | ReadRoots | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
+		holds: WriteRoots | ReadRoots | ReadAbsent | ProtectedPaths | Metadata | NoNetwork | UnixSockets | Processes | ProcessesHidden | IPC | Privileges |
 			Syscalls | Environment | Descriptors | TreeDead | TerminalSafe,
 		args: func(dir string) []string {
 			return append(global, containerArgs(engine, p, root, uid, gid, dir, ownHardLimits())...)
@@ -57,11 +46,6 @@ func startContainer(engine Backend, p *plan, st *streams) (*job, error) {
 			cfg.HandledFS, cfg.Scoped = landlockMasks(abi)
 			cfg.Rules = containerRules(p, cfg.HandledFS, dir)
 		}
-	} else if root.image == "" {
-		q.holds &^= ReadRoots // the host's root is all there
-	}
-	if root.image != "" {
-		q.holds |= ReadAbsent
 	}
 	return q.start(p, st)
 }
@@ -74,13 +58,11 @@ func removeContainer(engine Backend, program, dir string) {
 	if engine == Podman {
 		args = append(args, "--time=0") // it would ask first, and wait
 	}
-	cmd := exec.Command(program, append(args, containerName(dir))...)
-	cmd.Dir, cmd.Env = "/", userEnv()
-	_ = cmd.Run() // one that has ended is gone already
+	_, _ = engineCommand(program, nil, append(args, containerName(dir))...) // one that has ended is gone already
 }
 
-// containerRules repeat what the mounts say, and on the host's own root say what
-// of it may be read. What an image holds is nobody's secret.
+// containerRules repeat what the mounts say. What an image holds is nobody's
+// secret.
 func containerRules(p *plan, handled uint64, dir string) []launch.Rule {
 	rules := confinedRules(p, handled, dir+"/tmp")
 	for _, path := range append(containerPrivate(p), "/dev/shm") {
@@ -110,47 +92,4 @@ func ownHardLimits() hardLimits {
 		processes = 4096
 	}
 	return hardLimits{get(unix.RLIMIT_NOFILE), processes}
-}
-
-// engineOptions finds out how an engine can be made to work here. Some OCI
-// runtimes refuse some layouts of control groups, so each is tried, once per
-// process, with a container that does nothing.
-func engineOptions(engine Backend, program, image string) ([]string, error) {
-	if engine != Podman || image != "" {
-		return nil, nil
-	}
-	return podmanOptions(program)
-}
-
-var podmanOptions = func() func(string) ([]string, error) {
-	var once sync.Once
-	var options []string
-	var failed error
-	return func(program string) ([]string, error) {
-		once.Do(func() { options, failed = tryRuntimes(program) })
-		return options, failed
-	}
-}()
-
-func tryRuntimes(program string) ([]string, error) {
-	tries := [][]string{nil}
-	for _, runtime := range []string{"crun", "runc"} {
-		if path, ok := trustedProgram(runtime); ok {
-			tries = append(tries, []string{"--runtime=" + path})
-		}
-	}
-	hard := ownHardLimits()
-	var said []string
-	for _, global := range tries {
-		args := append(append([]string{}, global...), "run", "--rm", "--network=none", "--read-only", "--read-only-tmpfs=false",
-			ulimit("nofile", 0, hard.files), ulimit("nproc", 0, hard.processes), "--rootfs", "/:O", "/bin/true")
-		cmd := exec.CommandContext(context.Background(), program, args...)
-		cmd.Dir, cmd.Env = "/", userEnv()
-		out, err := cmd.CombinedOutput()
-		if err == nil {
-			return global, nil
-		}
-		said = append(said, firstLine(strings.TrimSpace(string(out))))
-	}
-	return nil, fmt.Errorf("no container starts here: %s", strings.Join(said, "; "))
 }

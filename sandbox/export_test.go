@@ -16,7 +16,7 @@ func samplePlan(image string) *plan {
 
 // SampleContainerArgs is the command line for a sample plan.
 func SampleContainerArgs(engine Backend, image string) []string {
-	return containerArgs(engine, samplePlan(image), containerRoot{image: image}, 7, 8, "/stage", hardLimits{1000, 2000})
+	return containerArgs(engine, samplePlan(image), containerRoot{image: image, keep: engine == Podman}, 7, 8, "/stage", hardLimits{1000, 2000})
 }
 
 // SampleSeatbeltProfile is the profile of a sample plan.

@@ -30,10 +30,6 @@ func TestContainerArguments(t *testing.T) {
 	if !strings.HasSuffix(podman, "\nimg") {
 		t.Error("the image is not last")
 	}
-	host := sandbox.SampleContainerArgs(sandbox.Podman, "")
-	if got := strings.Join(host[len(host)-2:], " "); got != "--rootfs /:O" {
-		t.Errorf("%q", got)
-	}
 	docker := strings.Join(sandbox.SampleContainerArgs(sandbox.Docker, "img"), "\n")
 	if strings.Contains(docker, "--pid=private") || strings.Contains(docker, "keep-id") {
 		t.Errorf("an option docker does not know in\n%s", docker)

@@ -36,8 +36,14 @@ func asKnownUser(t *testing.T, test string, become bool) {
 	for name, line := range map[string]string{
 		"passwd": fmt.Sprintf("ghescape:x:%d:%d::%s/home:/bin/sh\n", escapeUser, escapeUser, dir),
 		"group":  fmt.Sprintf("ghescape:x:%d:\n", escapeUser),
+		// Ids to give away, without which Podman does not run for a user.
+		"subuid": "ghescape:2000000:65536\n",
+		"subgid": "ghescape:2000000:65536\n",
 	} {
 		old, err := os.ReadFile("/etc/" + name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		must(err)
 		must(os.WriteFile(filepath.Join(dir, name), append(old, line...), 0o644))
 	}
@@ -62,8 +68,10 @@ func asKnownUser(t *testing.T, test string, become bool) {
 // knownUser is the inner half: it puts the files in place and becomes the tests.
 func knownUser(dir string, args []string) error {
 	err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-	for _, name := range []string{"passwd", "group"} {
-		err = errors.Join(err, unix.Mount(filepath.Join(dir, name), "/etc/"+name, "", unix.MS_BIND, ""))
+	for _, name := range []string{"passwd", "group", "subuid", "subgid"} {
+		if file := filepath.Join(dir, name); exists(file) {
+			err = errors.Join(err, unix.Mount(file, "/etc/"+name, "", unix.MS_BIND, ""))
+		}
 	}
 	if err != nil {
 		return err
@@ -78,4 +86,9 @@ func knownUser(dir string, args []string) error {
 		return err
 	}
 	return syscall.Exec(exe, append([]string{exe}, args...), os.Environ())
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

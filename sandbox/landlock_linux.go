@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/beside"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
@@ -87,7 +88,7 @@ func startLandlock(p *plan, st *streams) (*job, error) {
 		j.abandon()
 		return nil, err
 	}
-	conf, err := sealed("config", 0o444, func(w io.Writer) error {
+	conf, err := beside.Sealed("config", 0o444, func(w io.Writer) error {
 		_, err := w.Write(cfg.Encode())
 		return err
 	})

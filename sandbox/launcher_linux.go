@@ -2,15 +2,12 @@ package sandbox
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/seed-3ebc6b8a/gatehouse/internal/beside"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/launch"
 )
 
@@ -46,7 +43,7 @@ func launcher(s *Spec) (*os.File, error) {
 	if f := launchers.byPath[path]; f != nil {
 		return f, nil
 	}
-	f, err := sealedCopy(path)
+	f, err := beside.Copy("gatehouse-launch", path)
 	if err != nil {
 		return nil, fmt.Errorf("second stage %s: %w", path, err)
 	}
@@ -61,11 +58,8 @@ func launcherPath(given string) (string, error) {
 	if given != "" {
 		return given, nil
 	}
-	if exe, err := os.Executable(); err == nil {
-		beside := filepath.Join(filepath.Dir(exe), "gatehouse-launch")
-		if trustedFile(beside) {
-			return beside, nil
-		}
+	if path, ok := beside.Find("gatehouse-launch"); ok {
+		return path, nil
 	}
 	if canLaunch.Load() {
 		return "/proc/self/exe", nil
@@ -73,60 +67,15 @@ func launcherPath(given string) (string, error) {
 	return "", ErrNoLauncher
 }
 
-// trustedFile reports whether a program may be started in our name: a regular
-// file of root's or our own that nobody else can write.
-func trustedFile(path string) bool {
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Mode().Perm()&0o022 != 0 || fi.Mode().Perm()&0o111 == 0 {
-		return false
-	}
-	st, ok := fi.Sys().(*syscall.Stat_t)
-	return ok && (st.Uid == 0 || int(st.Uid) == os.Getuid())
-}
-
 // trustedProgram finds a helper in the system's directories only: PATH belongs
 // to whoever started us, and a helper found there would hold the keys.
 func trustedProgram(name string) (string, bool) {
 	for _, dir := range []string{"/usr/bin", "/bin", "/usr/local/bin", "/usr/sbin", "/sbin"} {
-		if path := filepath.Join(dir, name); trustedFile(path) {
+		if path := filepath.Join(dir, name); beside.Trusted(path) {
 			return path, true
 		}
 	}
 	return "", false
-}
-
-func sealedCopy(path string) (*os.File, error) {
-	src, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	return sealed("gatehouse-launch", 0o555, func(w io.Writer) error {
-		_, err := io.Copy(w, src)
-		return err
-	})
-}
-
-// sealed writes a memory file, seals it, and returns a descriptor that can
-// only read: one that could write would make executing it fail.
-func sealed(name string, mode uint32, fill func(io.Writer) error) (*os.File, error) {
-	fd, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		return nil, err
-	}
-	w := os.NewFile(uintptr(fd), name)
-	defer w.Close()
-	if err := fill(w); err != nil {
-		return nil, err
-	}
-	if err := unix.Fchmod(fd, mode); err != nil {
-		return nil, err
-	}
-	seals := unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, seals); err != nil {
-		return nil, err
-	}
-	return os.Open(fmt.Sprintf("/proc/self/fd/%d", fd))
 }
 
 // ownFiles are the programs of the gate itself.

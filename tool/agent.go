@@ -79,6 +79,7 @@ func NewAgent(spec AgentSpec) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	spec = spec.frozen()
 	home, _ := os.UserHomeDir() // without one, patterns that need it are refused
 	a := &Agent{spec: spec, tools: map[string]*bound{}, base: match.Base{Dir: dir, Home: home}, redactor: content.NewRedactor(content.RedactorConfig{Names: spec.Redact})}
 	a.set = declare.Set{Inert: spec.Inert, Agents: []declare.Agent{{
@@ -108,7 +109,27 @@ func NewAgent(spec AgentSpec) (*Agent, error) {
 			confirm:  spec.Grants != nil && slices.Contains(spec.Grants.Confirm, t.decl.Name),
 		}
 	}
+	if spec.Inert && spec.OnEvent != nil {
+		spec.OnEvent(Event{Kind: Unenforced, Agent: spec.Name, Reason: "the argument gate is switched off"})
+	}
 	return a, nil
+}
+
+// frozen is the spec without anything that its maker can still change: what is
+// enforced is what was checked and is in the manifest.
+func (s AgentSpec) frozen() AgentSpec {
+	s.Tools, s.Approvals, s.Redact, s.Interceptors = slices.Clone(s.Tools), slices.Clone(s.Approvals), slices.Clone(s.Redact), slices.Clone(s.Interceptors)
+	s.Budget = maps.Clone(s.Budget)
+	if s.Grants != nil {
+		g := *s.Grants
+		g.Allow, g.Confirm = slices.Clone(g.Allow), slices.Clone(g.Confirm)
+		s.Grants = &g
+	}
+	if s.Provider != nil {
+		p := *s.Provider
+		s.Provider = &p
+	}
+	return s
 }
 
 func workspace(dir string) (string, error) {
@@ -126,7 +147,7 @@ func (a *Agent) Tools() []declare.Tool {
 	var out []declare.Tool
 	for _, t := range a.set.Tools {
 		if !t.Constraints.Forbidden {
-			out = append(out, t)
+			out = append(out, t.Clone())
 		}
 	}
 	return out

@@ -20,6 +20,8 @@ type Call struct {
 	// fell under something that the policy grants.
 	Risk         Risk `json:"risk"`
 	UsedDeclared bool `json:"usedDeclaredCapability"`
+	// Inert says that the argument gate is switched off.
+	Inert bool `json:"inert,omitempty"`
 }
 
 // Interceptor looks at a call before it runs. The first that does not proceed
@@ -60,13 +62,15 @@ func Substitute(result any) Intercept { return Intercept{act: actSubstitute, res
 type EventKind string
 
 // The kinds of events. Called and Failed are of calls that ran; Refused is an
-// access of a running tool beyond its declaration.
+// access of a running tool beyond its declaration; Unenforced tells that an
+// agent was made with its argument gate switched off.
 const (
 	Denied      EventKind = "denied"
 	Called      EventKind = "called"
 	Failed      EventKind = "failed"
 	Substituted EventKind = "substituted"
 	Refused     EventKind = "refused"
+	Unenforced  EventKind = "unenforced"
 )
 
 // Event is what happened to a call, for whoever watches.

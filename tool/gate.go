@@ -116,7 +116,7 @@ func (r *remote) body(c Call, denied string) map[string]any {
 	return map[string]any{
 		"kind": "external", "operation": c.Tool, "args": c.Args, "needs": c.Capabilities, "dir": r.opts.Dir, "path": c.Agent,
 		"wait_ms": r.opts.Wait.Milliseconds(), "ask": c.Approval, "budget": c.Budget,
-		"declared": map[string]any{"risk": c.Risk, "used": c.UsedDeclared, "denied": denied},
+		"declared": map[string]any{"risk": c.Risk, "used": c.UsedDeclared, "inert": c.Inert, "denied": denied},
 	}
 }
 

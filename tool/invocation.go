@@ -182,7 +182,7 @@ func (inv *Invocation) outside(t *bound, args json.RawMessage) string {
 // again before the next one sees it.
 func (inv *Invocation) intercept(ctx context.Context, t *bound, args json.RawMessage) (json.RawMessage, Intercept) {
 	for _, look := range inv.agent.spec.Interceptors {
-		v := guarded(ctx, look, Call{Agent: inv.agent.spec.Name, Tool: t.decl.Name, Args: args})
+		v := guarded(ctx, look, inv.described(t, t.decl.Name, args))
 		switch v.act {
 		case actProceed:
 		case actRewrite:
@@ -220,7 +220,7 @@ func (inv *Invocation) build(t *bound, args json.RawMessage) (Call, error) {
 
 // described is a call with what its tool's declaration says about it.
 func (inv *Invocation) described(t *bound, name string, args json.RawMessage) Call {
-	c := Call{Agent: inv.agent.spec.Name, Tool: name, Args: args}
+	c := Call{Agent: inv.agent.spec.Name, Tool: name, Args: args, Inert: inv.agent.spec.Inert}
 	if t != nil && t.decl.Policy != nil {
 		c.Risk, c.UsedDeclared = t.decl.Policy.Risk, t.decl.Policy.Grants() && t.gate.Uses(args)
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"strings"
 
@@ -133,14 +132,15 @@ func Needs[In any](t *Tool, f func(in In) []string) *Tool {
 // Name returns the tool's name.
 func (t *Tool) Name() string { return t.decl.Name }
 
-// Declaration returns what the tool says about itself.
-func (t *Tool) Declaration() declare.Tool { return t.decl }
+// Declaration returns what the tool says about itself. It is a copy: what a
+// tool declares does not change once it is made.
+func (t *Tool) Declaration() declare.Tool { return t.decl.Clone() }
 
 func declared[In any](spec Spec) *Tool {
 	t := &Tool{decl: declare.Tool{
 		Name: spec.Name, Description: spec.Description, Policy: spec.Policy,
-		Capabilities: spec.Capabilities, Constraints: spec.Constraints, Arguments: maps.Clone(spec.Roles), Parts: spec.Parts,
-	}}
+		Capabilities: spec.Capabilities, Constraints: spec.Constraints, Arguments: spec.Roles, Parts: spec.Parts,
+	}.Clone()}
 	in := reflect.TypeFor[In]()
 	if in.Kind() != reflect.Struct {
 		t.err = fmt.Errorf("its input is %s; it must be a struct", in)

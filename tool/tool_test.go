@@ -404,7 +404,11 @@ func TestGrants(t *testing.T) {
 func TestInert(t *testing.T) {
 	t.Parallel()
 	dir := real(t)
-	on, off := agent(t, tool.AgentSpec{Tools: []*tool.Tool{writer(dir, tool.Constraints{})}}), agent(t, tool.AgentSpec{Tools: []*tool.Tool{writer(dir, tool.Constraints{})}, Inert: true})
+	l := &log{}
+	on, off := agent(t, tool.AgentSpec{Tools: []*tool.Tool{writer(dir, tool.Constraints{})}}), agent(t, tool.AgentSpec{Tools: []*tool.Tool{writer(dir, tool.Constraints{})}, Inert: true, OnEvent: l.add})
+	if diff := cmp.Diff([]tool.EventKind{tool.Unenforced}, l.kinds()); diff != "" {
+		t.Errorf("switching it off is not told (-want +got):\n%s", diff)
+	}
 	a, err := on.Manifest(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -91,7 +91,7 @@ func (a *app) judgeAgent(cmd *cobra.Command, s *agentState, where connect.Place,
 		}
 		return
 	}
-	if posture == held && s.Proven {
+	if posture == held && s.Proven && noHook[s.Name] == "" {
 		s.Holds = held
 	}
 }
@@ -111,9 +111,17 @@ func (a *app) proveAgent(cmd *cobra.Command, s *agentState, where connect.Place)
 	default:
 		s.Proven = true
 		s.Text = "a call through " + s.Program + " was stopped by the gate"
+		if without := noHook[s.Name]; without != "" {
+			s.Text += "; " + without
+		}
 		return true
 	}
 	return false
+}
+
+// noHook says what an agent does without asking a hook, whatever its settings.
+var noHook = map[string]string{
+	"codex": "what it types into a program that runs already (write_stdin) comes to no hook",
 }
 
 func firstLine(text string) string {

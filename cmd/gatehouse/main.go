@@ -17,7 +17,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/supervise"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
@@ -33,7 +33,9 @@ const (
 
 func main() {
 	sandbox.MaybeLaunch() // first: inside a sandbox this process is its second stage
-	job.MaybeSupervise()  // or the supervisor of a job's processes
+	if supervise.Requested() {
+		supervise.Main() // or the supervisor of a job's processes
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRoot().ExecuteContext(ctx)
 	stop()

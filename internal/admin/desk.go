@@ -60,6 +60,8 @@ type Options struct {
 	Trace func(ctx context.Context, who call.Principal, correlation string) (*dispatch.Trace, error)
 	// Gate prepares edited calls.
 	Gate *gate.Gate
+	// Performable says what is wrong with a native call that could not be performed.
+	Performable func(*call.Call) error
 	// File puts a prepared question before people, inside a transaction.
 	File func(tx *store.Tx, r *gate.Request) (id string, err error)
 	// Record appends an act to the log, inside its transaction.

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/facts"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/grant"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -154,7 +155,7 @@ func (a Actor) verdict(r *approval.Request, g *grant.Grant, text string) Act {
 
 // Edit puts other arguments in place of those asked for. The edited call is
 // described and decided anew and becomes a request of its own, which somebody
-// must approve.
+// must approve. One that could not be performed is nothing to ask about.
 func (d *Desk) Edit(ctx context.Context, a Actor, id string, shown call.Digest, args []byte) (newID string, err error) {
 	r, err := d.Request(ctx, id)
 	if err != nil {
@@ -162,6 +163,11 @@ func (d *Desk) Edit(ctx context.Context, a Actor, id string, shown call.Digest, 
 	}
 	edited := *r.Call
 	edited.Args = args
+	if edited.Kind == call.Native {
+		if err := d.opts.Performable(&edited); err != nil {
+			return "", publicError(&gate.RefusedError{Reason: "the edited call could not be performed: " + err.Error()})
+		}
+	}
 	question, err := d.opts.Gate.Prepare(ctx, &edited, id)
 	if err != nil {
 		return "", publicError(err)

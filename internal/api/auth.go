@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -110,7 +112,22 @@ func (s *Server) mcpCaller(req *http.Request, id string) (p call.Principal, isHe
 		return p, false, false, public(err)
 	}
 	c.surface, c.workspace = "mcp", req.Header.Get(workspaceHeader)
-	if p, err = s.principal(req.Context(), c, id, ""); err != nil {
+	if c.tokenID == "" {
+		// A server that an agent's host started speaks for the agent that the
+		// host's hook speaks for, so that what is active for one is for both.
+		agent, err := s.opts.Doors.Inside(req.Context(), c.peer)
+		if err != nil {
+			return p, false, false, public(err)
+		}
+		c.agent = cmp.Or(agent, c.agent)
+	}
+	p, err = s.principal(req.Context(), c, id, "")
+	if c.tokenID == "" && id != NewSession && errors.Is(err, session.ErrForeign) {
+		// It began before the hook did, or outlived it. Its own session is another
+		// one now, which tells it to begin again.
+		p, err = s.principal(req.Context(), c, "", "")
+	}
+	if err != nil {
 		return p, false, false, public(err)
 	}
 	return p, held(c.peer), c.session != "" || c.tokenID == "", nil

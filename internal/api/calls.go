@@ -99,7 +99,7 @@ func (s *Server) submit(ctx context.Context, c *caller, _ *http.Request, in *Cal
 	}
 	sub := gate.Submission{Call: built, Wait: min(time.Duration(in.WaitMS)*time.Millisecond, maxWait), Runs: "host", Ask: in.Ask, Budget: in.Budget}
 	if in.Declared != nil {
-		sub.Claim, sub.Refused = &facts.DeclaredTool{Risk: in.Declared.Risk, Used: in.Declared.Used}, in.Declared.Denied
+		sub.Claim, sub.Refused = &facts.DeclaredTool{Risk: in.Declared.Risk, Used: in.Declared.Used, Inert: in.Declared.Inert}, in.Declared.Denied
 	}
 	if built.Kind == call.Native {
 		return s.perform(ctx, sub)

@@ -32,6 +32,9 @@ type Doors interface {
 	Approver(ctx context.Context, credential string) (name string, err error)
 	// Peer returns the process at the other end of a unix socket.
 	Peer(conn net.Conn) (session.Peer, error)
+	// Inside returns the agent whose hook's process tree a process belongs to,
+	// "" where it is in none.
+	Inside(ctx context.Context, peer *session.Peer) (agent string, err error)
 	// Session finds or opens the session of a caller and checks that the
 	// caller belongs to it.
 	Session(ctx context.Context, ask SessionAsk) (id string, err error)

@@ -62,6 +62,8 @@ type ToolClaim struct {
 	Risk declare.Risk `json:"risk"`
 	// Used says that the call uses something that the declaration grants.
 	Used bool `json:"used,omitzero"`
+	// Inert says that the program does not hold its tools to their policies.
+	Inert bool `json:"inert,omitzero"`
 	// Denied says why the tool's own declaration denies the call, which is
 	// then denied.
 	Denied string `json:"denied,omitzero"`

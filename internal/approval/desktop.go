@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/gen2brain/beeep"
 )
@@ -14,9 +15,11 @@ import (
 // ErrNoDesktop says that there is no desktop session to show notices in.
 var ErrNoDesktop = errors.New("no desktop session: notices cannot be shown on this machine")
 
-// Desktop shows notices on the desktop of the user the gate runs as.
+// Desktop shows notices on the desktop of the user the gate runs as, and codes in a dialog where a
+// program is there that can show one.
 type Desktop struct {
-	getenv func(string) string
+	getenv  func(string) string
+	windows windows
 	// busy is held while the desktop is asked, which cannot be interrupted: a
 	// desktop that hangs is asked once, and not again until it answers.
 	busy chan struct{}
@@ -28,7 +31,10 @@ func NewDesktop(getenv func(string) string) *Desktop {
 		getenv = os.Getenv
 	}
 	nameDesktop()
-	return &Desktop{getenv: getenv, busy: make(chan struct{}, 1)}
+	return &Desktop{
+		getenv: getenv, busy: make(chan struct{}, 1),
+		windows: windows{getenv: getenv, open: make(map[string]*window)},
+	}
 }
 
 // nameDesktop tells the library, which keeps it in a variable, who we are.
@@ -37,9 +43,25 @@ var nameDesktop = sync.OnceFunc(func() { beeep.AppName = "Gatehouse" })
 // Name returns desktop.
 func (d *Desktop) Name() string { return "desktop" }
 
-// Reachable looks for a desktop session. On Linux that is a display and the
-// session's bus by name: without one, libraries start a bus of their own.
+// Reachable looks for a desktop session: a display, and the session's bus or a program for dialogs.
 func (d *Desktop) Reachable() error {
+	if d.notices() == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), windowTry)
+	defer cancel()
+	if _, err := d.windows.program(ctx); err != nil {
+		return ErrNoDesktop
+	}
+	return nil
+}
+
+// windowTry is how long a program for dialogs may take to say that it works.
+const windowTry = 5 * time.Second
+
+// notices looks for where notices are shown. On Linux that is a display and the
+// session's bus by name: without one, libraries start a bus of their own.
+func (d *Desktop) notices() error {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return nil
 	}
@@ -50,9 +72,24 @@ func (d *Desktop) Reachable() error {
 	return nil
 }
 
-// Send shows the notice.
+// Send shows the notice: a code in a dialog, anything else, and a code where there is no dialog, as a
+// notice of the desktop's.
 func (d *Desktop) Send(ctx context.Context, n Notice) error {
 	n.clean()
+	var noDialog error
+	if n.Code != "" {
+		if noDialog = d.windows.show(ctx, n); noDialog == nil {
+			return nil
+		}
+	}
+	if err := d.notices(); err != nil {
+		return &PermanentError{errors.Join(err, noDialog)}
+	}
+	return d.notify(ctx, n)
+}
+
+// notify shows a notice.
+func (d *Desktop) notify(ctx context.Context, n Notice) error {
 	select {
 	case d.busy <- struct{}{}:
 	default:
@@ -76,3 +113,9 @@ func (d *Desktop) Send(ctx context.Context, n Notice) error {
 		return ctx.Err()
 	}
 }
+
+// Showing lists the challenges whose codes are in a dialog now.
+func (d *Desktop) Showing() []string { return d.windows.showing() }
+
+// Close takes the dialog of a challenge away, if it has one.
+func (d *Desktop) Close(challenge string) { d.windows.close(challenge) }

@@ -73,6 +73,14 @@ type Sender interface {
 	Send(ctx context.Context, n Notice) error
 }
 
+// A Shower is a sender that goes on showing what it was sent: it is told when that is over.
+type Shower interface {
+	// Showing lists the challenges that are shown.
+	Showing() []string
+	// Close ends the showing of one.
+	Close(challenge string)
+}
+
 // PermanentError says that trying again would not help.
 type PermanentError struct{ Err error }
 
@@ -157,7 +165,23 @@ func (n *Notifier) Run(ctx context.Context) error {
 		workers.Go(func() { n.work(ctx, i) })
 	}
 	workers.Wait()
+	n.CloseSettled(func(string) bool { return true })
 	return nil
+}
+
+// CloseSettled ends the showing of challenges that are settled.
+func (n *Notifier) CloseSettled(settled func(challenge string) bool) {
+	for _, s := range n.opts.Senders {
+		shower, ok := s.(Shower)
+		if !ok {
+			continue
+		}
+		for _, challenge := range shower.Showing() {
+			if settled(challenge) {
+				shower.Close(challenge)
+			}
+		}
+	}
 }
 
 func (n *Notifier) work(ctx context.Context, i int) {

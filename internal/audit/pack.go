@@ -22,8 +22,8 @@ const packed = 1
 var words []byte
 
 const (
-	// window is how many bytes must be the same before a copy is thought of, minCopy how many for it to be made.
-	window, minCopy = 8, 12
+	// window is how many bytes must be the same for a copy: so many that the beginnings of two ballots differ in them.
+	window = 24
 	// maxBody bounds what a stored body may claim to be.
 	maxBody  = 64 << 20
 	hashBits = 12
@@ -41,7 +41,9 @@ var wordPlaces = func() (p places) {
 }()
 
 func hashOf(s []byte) uint64 {
-	return binary.LittleEndian.Uint64(s) * 0x9e3779b97f4a7c15 >> (64 - hashBits)
+	v := binary.LittleEndian.Uint64(s) * 0x9e3779b97f4a7c15
+	v = (v ^ binary.LittleEndian.Uint64(s[8:])) * 0x9e3779b97f4a7c15
+	return (v ^ binary.LittleEndian.Uint64(s[16:])) * 0x9e3779b97f4a7c15 >> (64 - hashBits)
 }
 
 // pack returns a body as it is stored.
@@ -52,12 +54,16 @@ func pack(body []byte) []byte {
 	out := binary.AppendUvarint(append(make([]byte, 0, len(body)/2+16), packed), uint64(len(body)))
 	plain := 0 // where what is not written yet begins
 	for i := 0; i+window <= len(body); {
+		if c := body[i]; '0' <= c && c <= '9' || 'a' <= c && c <= 'z' {
+			i++ // what records have in common begins at a quote or a bracket
+			continue
+		}
 		at := int(wordPlaces[hashOf(body[i:])]) - 1
 		n := 0
 		if at >= 0 {
 			n = alike(body[i:], words[at:])
 		}
-		if n < minCopy {
+		if n < window {
 			i += 1 + (i-plain)>>6 // what is the call's own is passed over faster and faster
 			continue
 		}
@@ -124,7 +130,7 @@ func Unpack(stored []byte) []byte {
 		}
 		at, ok := next()
 		n, also := next()
-		if !ok || !also || n < minCopy || at > len(words) || n > len(words)-at || len(body)+n > size {
+		if !ok || !also || n < window || at > len(words) || n > len(words)-at || len(body)+n > size {
 			return stored
 		}
 		body = append(body, words[at:at+n]...)

@@ -2,6 +2,7 @@ package call
 
 import (
 	"encoding/hex"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -20,20 +21,42 @@ func (d *Decision) AppendJSON(dst []byte) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		text := d.Ballots[i].encoded
-		if text == nil {
-			var err error
-			if text, err = json.Marshal(plainBallot(d.Ballots[i])); err != nil {
-				return dst, err
-			}
+		var err error
+		if dst, err = d.Ballots[i].appendJSON(dst); err != nil {
+			return dst, err
 		}
-		dst = append(dst, text...)
 	}
 	dst = append(dst, ']')
 	dst = appendDigest(dst, `,"digest":"`, d.Digest)
 	dst = appendDigest(dst, `,"world":"`, d.World)
 	dst = appendDigest(dst, `,"policy":"`, d.Policy)
 	return append(dst, '}'), nil
+}
+
+// appendJSON appends the ballot: as it was made in advance, or by hand where its votes say no more than most.
+func (b *Ballot) appendJSON(dst []byte) ([]byte, error) {
+	switch {
+	case b.encoded != nil:
+		return append(dst, b.encoded...), nil
+	case b.Conflicts != nil || slices.ContainsFunc(b.Votes, func(v Vote) bool { return v.Need != nil || v.Evidence != nil }):
+		text, err := json.Marshal(plainBallot(*b))
+		return append(dst, text...), err
+	}
+	w := Writer{Text: dst}
+	w.String(`{"stage":`, b.Stage.String())
+	w.String(`,"level":`, b.Level.String())
+	w.Raw(`,"votes":[`)
+	for i, v := range b.Votes {
+		w.True(`,`, i > 0)
+		w.String(`{"stage":`, v.Stage.String())
+		w.String(`,"source":`, v.Source)
+		w.String(`,"rule":`, v.Rule)
+		w.String(`,"level":`, v.Level.String())
+		w.String(`,"reason":`, v.Reason)
+		w.Raw(`}`)
+	}
+	w.Raw(`]}`)
+	return w.Text, w.Err
 }
 
 func appendDigest(dst []byte, name string, d Digest) []byte {
@@ -69,9 +92,7 @@ func (c *Call) AppendJSON(dst []byte) ([]byte, error) {
 	if c.Forward != nil {
 		w.Raw(`,"forward":[`)
 		for i, f := range c.Forward {
-			if i > 0 {
-				w.Raw(`,`)
-			}
+			w.True(`,`, i > 0)
 			w.String(`{"name":`, f.Name)
 			w.String(`,"value":`, f.Value)
 			w.Raw(`}`)

@@ -23,6 +23,10 @@ func TestEncoding(t *testing.T) {
 	tests := map[string]call.Decision{
 		"empty":      {},
 		"plain":      {Level: call.AutoApprove, Ballots: []call.Ballot{plain, plain}, Digest: call.Digest{1, 2}, World: call.Digest{3}, Policy: call.Digest{0xff}},
+		"votes":      {Ballots: []call.Ballot{{Stage: call.StageSelf, Level: call.Deny, Votes: []call.Vote{vote(call.StageRisk, "one"), vote(call.StageSelf, "\u2028")}}}},
+		"evidence":   {Ballots: []call.Ballot{{Votes: []call.Vote{{Evidence: []call.Evidence{{Where: "x"}}}}}}},
+		"no need":    {Ballots: []call.Ballot{{Votes: []call.Vote{{Need: &call.Need{}}, {Evidence: []call.Evidence{}}}}}},
+		"no list":    {Ballots: []call.Ballot{{Votes: []call.Vote{}, Conflicts: []call.Conflict{}}}},
 		"shared":     {Level: call.AutoApprove, Ballots: []call.Ballot{plain.Share(), plain, plain.Share()}},
 		"pinned":     {Level: call.ConfirmSingleUse, Ballots: []call.Ballot{plain.Share()}, Pinned: true, TakesCode: true},
 		"guaranteed": {Ballots: []call.Ballot{plain}, Requires: []call.Guarantee{{Name: "confined"}}},

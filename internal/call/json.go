@@ -57,6 +57,9 @@ func Canonical(raw []byte) (jsontext.Value, error) {
 // checkDepth reads the tokens once, refusing what is too deep before any
 // recursive code sees it, and whatever is not one strict JSON value.
 func checkDepth(raw []byte) error {
+	if bytes.Count(raw, []byte("{"))+bytes.Count(raw, []byte("[")) <= MaxDepth {
+		return nil // it cannot be too deep, and what else is wrong with it is found later
+	}
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	for {
 		_, err := dec.ReadToken()

@@ -13,14 +13,14 @@ import (
 
 // CLI is an agent's command line program.
 type CLI struct {
-	// Name is claude, codex, gemini or grok.
+	// Name is claude, codex, gemini, grok or copilot.
 	Name string
 	// Program is the file to run.
 	Program string
 }
 
 // Names lists the CLIs that can be driven.
-func Names() []string { return []string{"claude", "codex", "gemini", "grok"} }
+func Names() []string { return []string{"claude", "codex", "gemini", "grok", "copilot"} }
 
 // Find looks for a CLI on the path.
 func Find(name string) (CLI, error) {
@@ -93,7 +93,7 @@ func Clean(env []string) []string {
 	for _, kv := range env {
 		name, _, _ := strings.Cut(kv, "=")
 		switch prefix, _, _ := strings.Cut(name, "_"); prefix {
-		case "ANTHROPIC", "CLAUDE", "CLAUDECODE", "OPENAI", "CODEX", "GEMINI", "GOOGLE", "GROK", "XAI":
+		case "ANTHROPIC", "CLAUDE", "CLAUDECODE", "OPENAI", "CODEX", "GEMINI", "GOOGLE", "GROK", "XAI", "COPILOT", "GITHUB", "GH":
 			continue
 		}
 		out = append(out, kv)
@@ -130,6 +130,11 @@ func (c CLI) arrange(m *Model, home string, reckless bool) (args, env []string, 
 		if reckless {
 			args = append(args, "--always-approve")
 		}
+	case "copilot":
+		args = []string{"-p", "go", "--output-format", "json", "--no-auto-update", "--no-color"}
+		if reckless {
+			args = append(args, "--allow-all")
+		}
 	}
 	return args, env, nil
 }
@@ -160,6 +165,11 @@ func (c CLI) Point(m *Model, home string) (args, env []string, err error) {
 			return nil, nil, err
 		}
 		env = []string{"GROK_HOME=" + shadow, "SCRIPTED_KEY=scripted"}
+	case "copilot":
+		env = []string{
+			"COPILOT_OFFLINE=true", "COPILOT_PROVIDER_TYPE=anthropic", "COPILOT_PROVIDER_BASE_URL=" + m.url,
+			"COPILOT_PROVIDER_API_KEY=scripted", "COPILOT_MODEL=scripted", "COPILOT_HOME=" + filepath.Join(home, ".copilot"),
+		}
 	default:
 		return nil, nil, fmt.Errorf("%s cannot be driven by a scripted model", c.Name)
 	}

@@ -34,9 +34,13 @@ type MCP struct {
 	mu       sync.Mutex
 	out      io.Writer
 	session  string
+	hello    *wire.Message // what began the session, to begin another
 	version  string
 	inflight map[string]context.CancelFunc
 	running  sync.WaitGroup
+
+	renewing sync.Mutex      // held while a session is begun again
+	life     context.Context // ends with the input; what is listened to outlives the request that began it
 }
 
 // NewMCP makes a bridge to the upstream with a name, or to all if it is "".
@@ -55,7 +59,7 @@ func NewMCP(socket, secret, name string) *MCP {
 func (b *MCP) Run(ctx context.Context, command []string, in io.Reader, out, errs io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	b.out = out
+	b.out, b.life = out, ctx
 	if len(command) > 0 {
 		stop, err := b.bring(ctx, command, errs)
 		if err != nil {
@@ -137,34 +141,98 @@ func (b *MCP) send(ctx context.Context, m *wire.Message) {
 }
 
 func (b *MCP) post(ctx context.Context, m *wire.Message) error {
-	req, err := b.request(ctx, http.MethodPost, bytes.NewReader(m.Raw))
+	b.mu.Lock()
+	session := b.session
+	b.mu.Unlock()
+	resp, err := b.do(ctx, m, session)
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Content-Type", "application/json")
-	b.headers(req, m)
-	resp, err := b.http.Do(req)
-	if err != nil {
-		return noDaemon(err)
+	if resp.StatusCode == http.StatusNotFound && session != "" {
+		// The gate was started anew, or knows better by now who we are: the
+		// protocol has a client begin again.
+		resp.Body.Close()
+		if session, err = b.renew(ctx, session); err != nil {
+			return err
+		}
+		if resp, err = b.do(ctx, m, session); err != nil {
+			return err
+		}
 	}
 	defer resp.Body.Close()
-	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && m.Method == "initialize" {
-		b.mu.Lock()
-		b.session = id
-		b.mu.Unlock()
-		b.running.Go(func() { b.listen(ctx) })
+	if m.Method == "initialize" {
+		b.begun(resp.Header.Get("Mcp-Session-Id"), m)
 	}
 	return b.copy(resp)
+}
+
+// do posts one message in a session.
+func (b *MCP) do(ctx context.Context, m *wire.Message, session string) (*http.Response, error) {
+	req, err := b.request(ctx, http.MethodPost, bytes.NewReader(m.Raw))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if session != "" {
+		req.Header.Set("Mcp-Session-Id", session)
+	} else {
+		b.headers(req, m)
+	}
+	resp, err := b.http.Do(req)
+	if err != nil {
+		return nil, noDaemon(err)
+	}
+	return resp, nil
+}
+
+// begun notes the session that a message began, if it did.
+func (b *MCP) begun(id string, hello *wire.Message) {
+	if id == "" {
+		return
+	}
+	b.mu.Lock()
+	b.session, b.hello = id, hello
+	b.mu.Unlock()
+	b.running.Go(func() { b.listen(b.life) })
+}
+
+// renew begins a session in place of one that is over and returns it, or the one
+// that another request has begun meanwhile. What the gate says about itself in
+// doing so it has told the host before.
+func (b *MCP) renew(ctx context.Context, over string) (string, error) {
+	b.renewing.Lock()
+	defer b.renewing.Unlock()
+	b.mu.Lock()
+	session, hello := b.session, b.hello
+	b.mu.Unlock()
+	if session != over {
+		return session, nil
+	}
+	resp, err := b.do(ctx, hello, "")
+	if err != nil {
+		return "", err
+	}
+	resp.Body.Close()
+	id := resp.Header.Get("Mcp-Session-Id")
+	if id == "" {
+		return "", fmt.Errorf("the gate began no new session: %s", resp.Status)
+	}
+	ready, err := wire.Parse([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
+	if err != nil {
+		return "", err
+	}
+	if resp, err = b.do(ctx, ready, id); err != nil {
+		return "", err
+	}
+	resp.Body.Close()
+	b.begun(id, hello)
+	return id, nil
 }
 
 // headers says on the newer wire what the message says.
 func (b *MCP) headers(req *http.Request, m *wire.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.session != "" {
-		req.Header.Set("Mcp-Session-Id", b.session)
-		return
-	}
 	version := wire.Text(m.Value(m.Meta("io.modelcontextprotocol/protocolVersion")))
 	if version == "" {
 		version = b.version // a notification need not carry it

@@ -115,7 +115,7 @@ func (b *browser) scheme(value string) {
 	}))
 }
 
-var pages = []string{"/", "/requests/r-7c21", "/requests/r-7c23", "/requests/r-7c24", "/live", "/log", "/log/rec-006", "/runs", "/runs/job_on", "/runs/job_over", "/sessions", "/grants", "/policy", "/servers", "/kill", "/people"}
+var pages = []string{"/", "/requests/r-7c21", "/requests/r-7c23", "/requests/r-7c24", "/live", "/log", "/log/rec-006", "/runs", "/runs/job_on", "/runs/job_over", "/sessions", "/grants", "/budgets", "/policy", "/servers", "/kill", "/people"}
 
 // TestScreenshots takes pictures for people to look at; the README has one.
 func TestScreenshots(t *testing.T) {

@@ -72,6 +72,15 @@ func (d *desk) fill() {
 		ID: "g-1", Use: grant.Session, Principal: call.Principal{Agent: "claude", Session: "s-4f1c"}, Words: "writing /home/ann/shop/** for the rest of this session",
 		By: "ann", Channel: "console", Request: "r-7c20", Given: time.Now().Add(-20 * time.Minute), Expires: time.Now().Add(7 * time.Hour), Uses: 14,
 	}}
+	d.budgets = []grant.Budget{{
+		ID: "b-1", Principal: call.Principal{Agent: "claude", Session: "s-4f1c"}, Call: "c-9", By: "ann", Channel: "console",
+		Given: time.Now().Add(-5 * time.Minute), Expires: time.Now().Add(time.Hour),
+		Lines: []grant.Line{{Need: call.Need{Capability: call.FSWrite, Scope: "./cart/**"}, Total: 12, Used: 3, Reserved: 4}},
+	}, {
+		ID: "b-2", Parent: "b-1", Principal: call.Principal{Agent: "claude", Session: "s-4f1c", Path: "reviewer"}, Call: "c-9", By: "ann", Channel: "console",
+		Given: time.Now().Add(-4 * time.Minute), Expires: time.Now().Add(time.Hour),
+		Lines: []grant.Line{{Need: call.Need{Capability: call.FSWrite, Scope: "./cart/**"}, Total: 4}},
+	}}
 	d.agents = []admin.Agent{{Name: "claude", Added: day, By: "ann"}, {Name: "codex", Added: day, By: "ann"}}
 	for i := range 14 {
 		d.record(i)

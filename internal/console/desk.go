@@ -49,6 +49,10 @@ type Desk interface {
 	EndSession(ctx context.Context, a admin.Actor, id string) error
 	Grants(ctx context.Context) ([]grant.Grant, error)
 	RevokeGrant(ctx context.Context, a admin.Actor, id string) error
+	// Budgets lists what approved plans may still do; RevokeBudget takes one
+	// back, with all that were cut from it.
+	Budgets(ctx context.Context) ([]grant.Budget, error)
+	RevokeBudget(ctx context.Context, a admin.Actor, id string) error
 	Kill(ctx context.Context) (admin.Kill, error)
 	SetKill(ctx context.Context, a admin.Actor, on bool, reason string) error
 	Policy(ctx context.Context) (admin.Policy, error)

@@ -37,6 +37,7 @@ type desk struct {
 	records    []admin.Record
 	sessions   []admin.Session
 	grants     []grant.Grant
+	budgets    []grant.Budget
 	runs       []admin.Run
 	kill       admin.Kill
 	policy     admin.Policy
@@ -235,6 +236,20 @@ func (d *desk) RevokeGrant(_ context.Context, a admin.Actor, id string) error {
 	d.change(func() {
 		d.grants = slices.DeleteFunc(d.grants, func(g grant.Grant) bool { return g.ID == id })
 		d.act(a, "revoke %s", id)
+	})
+	return nil
+}
+
+func (d *desk) Budgets(context.Context) ([]grant.Budget, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.budgets), nil
+}
+
+func (d *desk) RevokeBudget(_ context.Context, a admin.Actor, id string) error {
+	d.change(func() {
+		d.budgets = slices.DeleteFunc(d.budgets, func(b grant.Budget) bool { return b.ID == id || b.Parent == id })
+		d.act(a, "revoke budget %s", id)
 	})
 	return nil
 }

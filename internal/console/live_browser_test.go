@@ -236,13 +236,15 @@ func testAnswers(b *browser) {
 	b.until(`location.pathname === "/" && !!document.querySelector("[data-test=flash]")?.textContent.startsWith("Answered")`)
 	b.do(cdp.Navigate(b.url+"/grants"), cdp.Click(cdp.CSS("[data-test=grant-revoke]")))
 	b.until(`!!document.body?.textContent.includes("No grants are in force")`)
+	b.do(cdp.Navigate(b.url+"/budgets"), cdp.Click(cdp.CSS("[data-test=budget-revoke]")))
+	b.until(`!!document.body?.textContent.includes("No budgets are in force")`)
 	b.do(
 		cdp.Navigate(b.url+"/kill"), cdp.SendKeys(cdp.CSS("[data-test=kill-reason]"), "drill"),
 		cdp.Click(cdp.CSS("[data-test=kill-sure]")), cdp.Click(cdp.CSS("[data-test=kill-toggle]")),
 	)
 	b.until(`!!document.querySelector("[data-test=kill-banner]")`)
 	want := `ann on console: edited r-7c21 {"command":"git push --dry-run"}; ann on console: denied r-7c21-edited no; ` +
-		`ann on console: responded r-7c22 use cart2; ann on console: revoke g-1; ann on console: kill true drill`
+		`ann on console: responded r-7c22 use cart2; ann on console: revoke g-1; ann on console: revoke budget b-1; ann on console: kill true drill`
 	if got := strings.Join(b.desk.did(), "; "); got != want {
 		b.t.Errorf("done: %s", got)
 	}

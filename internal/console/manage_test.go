@@ -69,6 +69,24 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+func TestBudgets(t *testing.T) {
+	t.Parallel()
+	cl := signedIn(t, console.Options{})
+	page := text(cl.get("/budgets"))
+	for _, want := range []string{"fs.write:./cart/**", "5 of 12 times left, 4 handed on", "4 of 4 times left", "cut from b-1", "reviewer", "by ann on console"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q: %s", want, page)
+		}
+	}
+	cl.says("/budgets/b-1/revoke", url.Values{})
+	if page := text(cl.get("/budgets")); !strings.Contains(page, "No budgets are in force") {
+		t.Error("the budget is still shown, or what was cut from it")
+	}
+	if diff := cmp.Diff([]string{"ann on console: revoke budget b-1"}, cl.desk.did()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestSessionsAndGrants(t *testing.T) {
 	t.Parallel()
 	cl := signedIn(t, console.Options{})

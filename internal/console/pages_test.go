@@ -68,6 +68,7 @@ func TestEverythingIsEscaped(t *testing.T) {
 	cl.desk.change(func() {
 		d := cl.desk
 		d.requests = append(d.requests, r)
+		d.budgets[1].Parent, d.budgets[0].Lines[0].Need.Scope, d.budgets[0].By = evil, evil, evil
 		d.grants[0].Words, d.sessions[0].Workspace, d.sessions[0].Process = evil, evil, evil
 		d.kill = admin.Kill{On: true, Reason: evil, By: evil}
 		d.policy.Broken, d.policy.Staged = []string{evil}, &admin.StagedPolicy{Changes: []string{evil}}
@@ -76,7 +77,7 @@ func TestEverythingIsEscaped(t *testing.T) {
 			d.records[i].Operation, d.records[i].Principal, d.records[i].Body = evil, evil, []byte(`{"call":{"args":{"command":"<img src=x>\u001b\u202e"}}}`)
 		}
 	})
-	for _, path := range []string{"/", "/requests/r-1", "/requests/r-1/card", "/live", "/log", "/log/rec-001", "/sessions", "/grants", "/policy", "/kill", "/people"} {
+	for _, path := range []string{"/", "/requests/r-1", "/requests/r-1/card", "/live", "/log", "/log/rec-001", "/sessions", "/grants", "/budgets", "/policy", "/kill", "/people"} {
 		page := cl.get(path)
 		for _, bad := range []string{"<img", "\x1b", "\u202e"} {
 			if strings.Contains(page, bad) {

@@ -13,13 +13,13 @@ import (
 
 // everyPage and everyAct are the whole console.
 var everyPage = []string{
-	"/", "/requests/r-7c21", "/requests/r-7c21/card", "/live", "/log", "/log/rec-001", "/sessions", "/grants",
+	"/", "/requests/r-7c21", "/requests/r-7c21/card", "/live", "/log", "/log/rec-001", "/sessions", "/grants", "/budgets",
 	"/policy", "/kill", "/people", "/events", "/nowhere",
 }
 
 var everyAct = []string{
 	"/requests/r-7c21/approve", "/requests/r-7c21/deny", "/requests/r-7c21/respond", "/requests/r-7c21/edit", "/sessions/s-4f1c/end",
-	"/grants/g-1/revoke", "/policy/accept", "/kill", "/people/totp", "/people/totp/confirm", "/people/credential", "/signout",
+	"/grants/g-1/revoke", "/budgets/b-1/revoke", "/policy/accept", "/kill", "/people/totp", "/people/totp/confirm", "/people/credential", "/signout",
 }
 
 func TestForeignHostIsRefused(t *testing.T) {

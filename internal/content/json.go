@@ -231,11 +231,13 @@ func (l *lexer) digits() int {
 func (l *lexer) str() (string, error) {
 	l.pos++
 	start := l.pos
+	l.plain()
+	ascii := true
 	for l.pos < len(l.text) {
 		switch c := l.text[l.pos]; {
 		case c == '"':
 			s := l.text[start:l.pos]
-			if !isASCII(s) && !utf8.ValidString(s) {
+			if !ascii && !utf8.ValidString(s) {
 				return "", l.fail("invalid UTF-8")
 			}
 			l.pos++
@@ -244,10 +246,28 @@ func (l *lexer) str() (string, error) {
 			return l.strEscaped(start)
 		case c < ' ':
 			return "", l.fail("control character in a string")
+		case c >= utf8.RuneSelf:
+			ascii = false
 		}
 		l.pos++
 	}
 	return "", l.fail("string without end")
+}
+
+// plain passes eight letters at a time while there is nothing else among them: most of a long string.
+func (l *lexer) plain() {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	t, i := l.text, l.pos
+	for ; i+8 <= len(t); i += 8 {
+		v := uint64(t[i]) | uint64(t[i+1])<<8 | uint64(t[i+2])<<16 | uint64(t[i+3])<<24 | uint64(t[i+4])<<32 | uint64(t[i+5])<<40 | uint64(t[i+6])<<48 | uint64(t[i+7])<<56
+		quote, back := v^(ones*'"'), v^(ones*'\\')
+		// The top bit of a byte is set where it is a quote, a backslash or below a space, or was set before; one that is
+		// set for nothing only costs a closer look.
+		if ((quote-ones)|(back-ones)|(v-ones*' ')|v)&tops != 0 {
+			break
+		}
+	}
+	l.pos = i
 }
 
 func (l *lexer) strEscaped(start int) (string, error) {

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/admin"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/approval"
@@ -21,9 +22,8 @@ func (s *state) Budget(ctx context.Context, id string, p call.Principal) (b *gra
 	return b, admin.PublicError(err)
 }
 
-// AddBudget keeps the budget of a plan. It lasts as long as a grant for the
-// session would.
-func (t *tx) AddBudget(b *grant.Budget, terms call.Terms) error {
+// AddBudget keeps the budget of a plan.
+func (t *tx) AddBudget(b *grant.Budget, life time.Duration) error {
 	id, err := keyring.NewID("b_", t.s.desk.Random())
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *tx) AddBudget(b *grant.Budget, terms call.Terms) error {
 	if err != nil {
 		return err
 	}
-	b.ID, b.Given, b.Expires = id, now, now.Add(terms.Bound(approval.Limits{}.WithDefaults().SessionGrantLife))
+	b.ID, b.Given, b.Expires = id, now, now.Add(life)
 	return t.s.desk.AddBudget(t.Tx, b)
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/aql"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/audit"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/autonomy"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/console"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/flight"
@@ -310,11 +311,12 @@ func (d *daemon) wire(addr string) error {
 	d.upstreams = &upstreams{store: d.store, registry: upstream.New(d.keys), record: d.record.act}
 	d.admin = admin.New(admin.Options{
 		Store: d.store, Approval: d.desk, Sessions: d.sessions, Channels: d.channels, Log: d.audit, Rules: d.book, Elements: d.keeper, Restore: d.restore, Gate: d.gate, Autonomy: d.autonomy,
-		Upstreams: d.upstreams.registry,
-		Jobs:      d.jobs,
-		Trace:     d.trace,
-		File:      d.fileEdited,
-		Record:    d.record.act,
+		Performable: func(c *call.Call) error { return d.tools.Check(c) },
+		Upstreams:   d.upstreams.registry,
+		Jobs:        d.jobs,
+		Trace:       d.trace,
+		File:        d.fileEdited,
+		Record:      d.record.act,
 		Checkpoint: func(ctx context.Context) error {
 			_, err := d.sequencer.Checkpoint(ctx)
 			return err
@@ -368,10 +370,7 @@ func (d *daemon) serve(ctx context.Context, listeners ...net.Listener) error {
 	g.Go(func() error { return d.watchPolicy(ctx) })
 	g.Go(func() error { return d.upstreams.watch(ctx, d.stamp) })
 	g.Go(func() error { return d.front.Run(ctx) })
-	g.Go(func() error {
-		defer d.dispatch.Wait()
-		return d.jobs.Run(ctx)
-	})
+	g.Go(func() error { return d.jobs.Run(ctx) })
 	g.Go(func() error { return d.tidyFlight(ctx) })
 	g.Go(func() error { return d.watchStopped(ctx) })
 	g.Go(func() error { return d.watchElements(ctx) })
@@ -448,7 +447,9 @@ func (d *daemon) watchState(ctx context.Context) error {
 				return nil
 			}
 			d.changes.Tell()
+			d.notifier.CloseSettled(d.settled(ctx))
 		case <-tick.C:
+			d.notifier.CloseSettled(d.settled(ctx))
 			if err := d.expire(ctx); err != nil {
 				d.log.Warn("requests could not be expired", "error", err)
 			}

@@ -54,6 +54,7 @@ func (d *daemon) openDispatch() {
 			})
 		},
 	})
+	d.dispatch.Sweep()
 }
 
 // confine keeps a run's sandbox away from the gate, and has it show what holds

@@ -117,6 +117,18 @@ func (d *doors) Peer(conn net.Conn) (session.Peer, error) {
 	return session.PeerOf(sc)
 }
 
+// Inside returns the agent whose hook bound the process tree that a peer is in.
+func (d *doors) Inside(ctx context.Context, peer *session.Peer) (agent string, err error) {
+	err = d.store.Read(ctx, func(tx *store.Tx) (err error) {
+		agent, err = d.sessions.Agent(tx, peer.Chain)
+		return err
+	})
+	if errors.Is(err, session.ErrNotFound) {
+		return "", nil
+	}
+	return agent, admin.PublicError(err)
+}
+
 // implicit is the host's name for the session of a caller that names none.
 const implicit = "default"
 

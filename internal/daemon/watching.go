@@ -47,12 +47,26 @@ func (d *daemon) sendCode(ctx context.Context, c *approval.Challenge) bool {
 		Request: c.Subject, Operation: "challenge: " + string(c.Kind), Agent: c.Principal.Agent, Summary: d.record.text(c.Words),
 		Link: d.baseURL + "/#" + url.PathEscape(c.ID), Expires: c.Expires, Challenge: c.ID, Code: d.desk.Code(c),
 	})
-	ctx, cancel := context.WithTimeout(ctx, noticeWait)
-	defer cancel()
-	if !delivery.Wait(ctx) {
+	// A notice that arrives late was read all the same.
+	shown := make(chan bool, 1)
+	go func() {
+		arriving, cancel := context.WithDeadline(context.WithoutCancel(ctx), c.Expires)
+		defer cancel()
+		shown <- delivery.Wait(arriving) && d.noteShown(arriving, c)
+	}()
+	select {
+	case ok := <-shown:
+		return ok
+	case <-time.After(noticeWait):
+		return false
+	case <-ctx.Done():
 		return false
 	}
-	err := d.store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+}
+
+// noteShown notes that a code was read on a notice.
+func (d *daemon) noteShown(ctx context.Context, c *approval.Challenge) bool {
+	err := d.store.Write(ctx, func(tx *store.Tx) error {
 		_, err := d.desk.ShownTo(tx, c.ID, "whoever read the notice", "notice")
 		return err
 	})
@@ -60,6 +74,32 @@ func (d *daemon) sendCode(ctx context.Context, c *approval.Challenge) bool {
 		d.log.Error("it could not be noted that a code was shown", "challenge", c.ID, "error", err)
 	}
 	return err == nil
+}
+
+// settled tells the challenges whose code is of no use any more: somebody handed it in, or answered what
+// it is about in another way.
+func (d *daemon) settled(ctx context.Context) func(id string) bool {
+	return func(id string) (over bool) {
+		err := d.store.Read(ctx, func(tx *store.Tx) error {
+			c, err := d.desk.Challenge(tx, id)
+			if err != nil {
+				return err
+			}
+			over = c.State != approval.Open
+			if c.Kind == approval.ForRequest {
+				r, err := d.desk.Get(tx, c.Subject)
+				if err != nil {
+					return err
+				}
+				over = over || r.State != approval.Pending
+			}
+			return nil
+		})
+		if err != nil && ctx.Err() == nil {
+			d.log.Warn("a dialog is closed because its challenge cannot be read", "challenge", id, "error", err)
+		}
+		return over || err != nil
+	}
 }
 
 // recordAct writes down what an agent's operation did to the state.

@@ -42,7 +42,8 @@ func (p *plan) record(who call.Principal) *flight.Record {
 	}
 }
 
-// decided puts the decision on record.
+// decided puts the decision on record. One that lets the request through at once
+// is put there together with its start.
 func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gate.Answer) (*flight.Record, error) {
 	rec := p.record(c.Principal)
 	rec.Status, rec.CallID, rec.Request = flight.Denied, given.CallID, given.Request
@@ -58,7 +59,11 @@ func (s *Service) decided(ctx context.Context, p *plan, c *call.Call, given *gat
 	if given.By != "" && given.By != "policy" {
 		rec.DecidedBy, rec.DecidedAt = given.By, time.Now()
 	}
-	err := s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+	var err error
+	if rec.ID, err = s.opts.Flight.NewID(); err != nil || given.Verdict == gate.Allowed {
+		return rec, err
+	}
+	err = s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
 		if err := s.opts.Flight.Decided(tx, rec, p.task.Text()); err != nil || rec.Status != flight.Asked {
 			return err
 		}

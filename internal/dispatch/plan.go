@@ -164,7 +164,7 @@ func (s *Service) arrange(who call.Principal, p *plan) error {
 	}
 	id := sha256.Sum256([]byte(who.Agent))
 	p.home = filepath.Join(s.opts.Dir, "homes", p.cli, hex.EncodeToString(id[:8]))
-	p.temp = filepath.Join(os.TempDir(), "gatehouse-"+p.jobID)
+	p.temp = s.scratch(p.jobID)
 	dir := p.dir
 	if t.Worktree {
 		p.clone = filepath.Join(s.opts.Dir, "clones", p.jobID)

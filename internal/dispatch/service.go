@@ -82,7 +82,6 @@ type Run struct {
 type Service struct {
 	opts     Options
 	programs programs
-	follows  sync.WaitGroup
 
 	mu      sync.Mutex
 	running map[string]*plan // by job
@@ -173,29 +172,30 @@ func (s *Service) edited(ctx context.Context, who Caller, cli string, was *call.
 
 // carryOut starts what was let through.
 func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *gate.Answer, rec *flight.Record, async bool) (*Answer, error) {
-	ans := p.answer(rec)
 	if given.Verdict != gate.Allowed {
+		ans := p.answer(rec)
 		ans.denied(given)
 		return ans, nil
 	}
 	b, err := s.start(ctx, p, c, rec)
 	if err != nil {
 		outcome, text := gate.Failed, publicText(err)
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: string(job.Failed), Error: text})
-		return nil, errors.Join(&Refused{text}, s.finish(ctx, given.CallID, c.Principal, outcome, text))
+		err = s.keep(ctx, p, rec, flight.End{State: string(job.Failed), Error: text})
+		return nil, errors.Join(&Refused{text}, err, s.finish(ctx, given.CallID, c.Principal, outcome, text))
 	}
+	ans := p.answer(rec)
 	if b.Deduplicated {
-		s.ended(context.WithoutCancel(ctx), rec.ID, flight.End{State: flight.Reused})
+		if err := s.keep(ctx, p, rec, flight.End{State: flight.Reused}); err != nil {
+			return nil, errors.Join(err, s.finish(ctx, given.CallID, c.Principal, gate.Failed, "the decision could not be recorded"))
+		}
 		if err := s.finish(ctx, given.CallID, c.Principal, gate.Succeeded, "answered by the job "+b.ID); err != nil {
 			return nil, err
 		}
-	} else {
-		s.follow(c, given.CallID, b.ID)
 	}
 	if !async {
 		wait, cancel := context.WithTimeout(ctx, s.opts.Deadline)
 		defer cancel()
-		if over, err := s.opts.Jobs.WaitOver(wait, b.ID); err == nil {
+		if over, err := s.opts.Jobs.Outcome(wait, b.ID); err == nil {
 			over.Deduplicated, over.Age = b.Deduplicated, b.Age
 			b = over
 		} else if !errors.Is(err, context.DeadlineExceeded) {
@@ -207,6 +207,22 @@ func (s *Service) carryOut(ctx context.Context, p *plan, c *call.Call, given *ga
 	return ans, nil
 }
 
+// keep puts on record a decision that became no job of its own, and what became
+// of it instead.
+func (s *Service) keep(ctx context.Context, p *plan, rec *flight.Record, end flight.End) error {
+	return s.opts.Store.Write(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		// It is there if a person was asked, or if a start took it along after all.
+		_, err := s.opts.Flight.Get(tx, flight.Operator, rec.ID)
+		if errors.Is(err, flight.ErrNotFound) {
+			err = s.opts.Flight.Decided(tx, rec, p.task.Text())
+		}
+		if err != nil {
+			return err
+		}
+		return s.opts.Flight.Ended(tx, rec.ID, end)
+	})
+}
+
 // start looks for an equal request, writes the files of the launch and starts
 // the process.
 func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.Record) (job.Job, error) {
@@ -214,6 +230,10 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 		ID: p.jobID, CLI: p.cli, CorrelationID: p.task.CorrelationID, Approval: rec.ID, Owner: c.Principal,
 		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
 		Idle: time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
+		Over: func(b job.Job) { s.over(rec.CallID, b) },
+	}
+	if rec.Time.IsZero() { // it is put on record with the start, in one commit
+		spec.Entering = func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) }
 	}
 	if spec.RequestKey = s.requestKey(p, c); spec.RequestKey != "" && !p.task.ForceRefresh {
 		spec.Reuse = true
@@ -308,30 +328,20 @@ func sameTool(a, b string) bool {
 	return strings.EqualFold(a, b) || call.FoldTool(a) != a && call.FoldTool(a) == call.FoldTool(b)
 }
 
-// follow records how a run ended, whether anybody waits for it or not.
-func (s *Service) follow(c *call.Call, callID, jobID string) {
-	s.follows.Go(func() {
-		ctx := context.Background()
-		b, err := s.opts.Jobs.WaitOver(ctx, jobID)
-		s.note(jobID, nil)
-		if err != nil {
-			return // the gate ends; what is open then is closed as unknown
-		}
-		outcome := gate.Failed
-		switch b.State {
-		case job.Completed:
-			outcome = gate.Succeeded
-		case job.Unknown:
-			outcome = gate.Unknown
-		}
-		if err := s.finish(ctx, callID, c.Principal, outcome, b.Error); err != nil {
-			s.opts.Log.Error("the end of a request could not be recorded", "job", jobID, "error", err)
-		}
-	})
+// over records how a run ended, whether anybody waits for it or not.
+func (s *Service) over(callID string, b job.Job) {
+	s.note(b.ID, nil)
+	outcome := gate.Failed
+	switch b.State {
+	case job.Completed:
+		outcome = gate.Succeeded
+	case job.Unknown:
+		outcome = gate.Unknown
+	}
+	if err := s.finish(context.Background(), callID, b.Owner, outcome, b.Error); err != nil {
+		s.opts.Log.Error("the end of a request could not be recorded", "job", b.ID, "error", err)
+	}
 }
-
-// Wait returns when the ends of all runs are recorded; the jobs must have ended.
-func (s *Service) Wait() { s.follows.Wait() }
 
 // Bind notes the CLI's own name of the conversation that a job was, in the
 // transaction that ends the job.
@@ -375,14 +385,6 @@ func (s *Service) Bind(tx *store.Tx, b *job.Job) error {
 	}
 	s.mu.Unlock()
 	return s.putSession(tx, v)
-}
-
-// ended records the end of a request that became no job of its own.
-func (s *Service) ended(ctx context.Context, id string, e flight.End) {
-	err := s.opts.Store.Write(ctx, func(tx *store.Tx) error { return s.opts.Flight.Ended(tx, id, e) })
-	if err != nil {
-		s.opts.Log.Error("the end of a request could not be recorded", "approval", id, "error", err)
-	}
 }
 
 // finish closes the call.

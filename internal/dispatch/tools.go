@@ -41,6 +41,9 @@ func (s *Service) Use(ctx context.Context, who Caller, name string, args jsontex
 	if len(args) == 0 {
 		args = jsontext.Value("{}")
 	}
+	if err := s.opts.Jobs.Recorded(ctx, who.Principal); err != nil {
+		return nil, false, err
+	}
 	answer, err = allTools[i].run(s, ctx, who, args)
 	if err != nil {
 		return nil, false, err

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/element"
@@ -45,13 +46,14 @@ type Options struct {
 
 // Gate decides calls. It is safe for concurrent use.
 type Gate struct {
-	opts Options
-	log  *slog.Logger
+	opts   Options
+	log    *slog.Logger
+	tracer trace.Tracer
 }
 
 // New makes a gate.
 func New(opts Options) *Gate {
-	g := &Gate{opts: opts, log: opts.Log}
+	g := &Gate{opts: opts, log: opts.Log, tracer: otel.Tracer("gatehouse")}
 	if g.log == nil {
 		g.log = slog.New(slog.DiscardHandler)
 	}
@@ -102,7 +104,7 @@ type Submission struct {
 // denial that says why; the answer is never nil.
 func (g *Gate) Submit(ctx context.Context, sub Submission) *Answer {
 	c := sub.Call
-	ctx, span := otel.Tracer("gatehouse").Start(ctx, "call")
+	ctx, span := g.tracer.Start(ctx, "call")
 	defer span.End()
 	err := c.Normalize()
 	if err == nil && sub.Composite != nil {

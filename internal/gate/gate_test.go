@@ -94,9 +94,9 @@ func (t tx) Standing(*call.Call) (gate.Standing, error) { return t.s.inside, t.s
 func (t tx) Grants(call.Principal) ([]grant.Grant, error) {
 	return t.s.grants, t.s.step("grants")
 }
-func (t tx) Consume(string) error                      { return t.s.step("consume") }
-func (t tx) AddBudget(*grant.Budget, call.Terms) error { return t.s.step("budget") }
-func (t tx) Now() (time.Time, error)                   { return time.Unix(1, 0), t.s.step("now") }
+func (t tx) Consume(string) error                         { return t.s.step("consume") }
+func (t tx) AddBudget(*grant.Budget, time.Duration) error { return t.s.step("budget") }
+func (t tx) Now() (time.Time, error)                      { return time.Unix(1, 0), t.s.step("now") }
 func (t tx) Draw(_ string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) ([]call.Vote, error) {
 	_, open := t.s.budget.Draw(c, d, votes, scope)
 	return open, t.s.step("draw")

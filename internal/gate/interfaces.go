@@ -68,9 +68,8 @@ type Tx interface {
 	// this very one, while it waits or its approval has not been used; nil if
 	// nobody did.
 	Edited(p call.Principal, d *call.Decision) (*RequestState, error)
-	// AddBudget keeps the budget of a plan and gives it its id and its time,
-	// which the terms bound.
-	AddBudget(b *grant.Budget, terms call.Terms) error
+	// AddBudget keeps the budget of a plan for so long and gives it its id.
+	AddBudget(b *grant.Budget, life time.Duration) error
 	// Draw takes what the votes need from a budget of the caller's, if that
 	// discharges all of them; else it takes nothing and returns them.
 	Draw(budget string, c *call.Call, d *call.Decision, votes []call.Vote, scope grant.Scope) (open []call.Vote, err error)

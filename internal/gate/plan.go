@@ -266,7 +266,7 @@ func (t *trial) grantBudget(tx Tx, used []grant.Grant) error {
 	if len(used) > 0 {
 		b.By, b.Channel = used[0].By, used[0].Channel
 	}
-	if err := tx.AddBudget(b, terms(t.in)); err != nil {
+	if err := tx.AddBudget(b, terms(t.in).Bound(t.snap.Settings.SessionGrantLife)); err != nil {
 		return err
 	}
 	t.answer.Budget = b

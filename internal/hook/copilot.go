@@ -6,8 +6,8 @@ import (
 
 // copilot is GitHub Copilot: its CLI, and VS Code, which reads the same files
 // and sends and takes what Claude Code does. Both are said to run an input that
-// a hook changed; neither was to be had for a run, so neither is given one.
-var copilot = agent{parse: parseCopilot, allow: allowCopilot, ask: askCopilot, nameless: true}
+// a hook changed; VS Code was not to be had for a run, so it is not given one.
+var copilot = agent{parse: parseCopilot, allow: allowCopilot, ask: askCopilot, explain: explainCopilot, nameless: true, rewrites: true}
 
 func parseCopilot(raw []byte) (*event, error) {
 	var in struct {
@@ -27,6 +27,7 @@ func parseCopilot(raw []byte) (*event, error) {
 	if in.Event != "" {
 		e := in.event(claudeMoments)
 		e.asks = true // VS Code asks unless told otherwise by its own settings
+		e.fixed = true
 		return e, nil
 	}
 	// The CLI does not name its events; what they hold tells them apart.
@@ -51,15 +52,16 @@ func parseCopilot(raw []byte) (*event, error) {
 }
 
 type copilotAnswer struct {
-	Decision string `json:"permissionDecision"`
-	Reason   string `json:"permissionDecisionReason,omitzero"`
+	Decision string         `json:"permissionDecision"`
+	Reason   string         `json:"permissionDecisionReason,omitzero"`
+	Args     jsontext.Value `json:"modifiedArgs,omitzero"`
 }
 
 func allowCopilot(e *event, edited jsontext.Value, why string) Reply {
 	if e.name != "" {
 		return allowClaude(e, edited, why)
 	}
-	return say(copilotAnswer{Decision: "allow", Reason: why})
+	return say(copilotAnswer{Decision: "allow", Reason: why, Args: edited})
 }
 
 func askCopilot(e *event, why string) Reply {
@@ -67,4 +69,11 @@ func askCopilot(e *event, why string) Reply {
 		return askClaude(e, why)
 	}
 	return say(copilotAnswer{Decision: "ask", Reason: why})
+}
+
+// explainCopilot: the CLI blocks at the exit code as others do, and tells the
+// model the reason that it finds on standard output. VS Code reads standard error
+// then and nothing else.
+func explainCopilot(why string) []byte {
+	return say(copilotAnswer{Decision: "deny", Reason: why}).Stdout
 }

@@ -51,6 +51,9 @@ type event struct {
 	plan bool
 	// asks says that the host's own question would reach a person now.
 	asks bool
+	// fixed says that this host, other than its like, runs the input it asked
+	// about and no other.
+	fixed bool
 }
 
 // use names the call for the log: by the host's id, or by what it is where the
@@ -74,6 +77,9 @@ type agent struct {
 	// later ends the run until someone has answered; nil where there is no
 	// such thing.
 	later func(e *event, why string) Reply
+	// explain says why a call is blocked, on standard output, where the host
+	// tells the model nothing of standard error; nil elsewhere.
+	explain func(why string) []byte
 	// rewrites says that the host runs the input that allow gives it.
 	rewrites bool
 	// nameless says that the host may leave its session without a name; it is

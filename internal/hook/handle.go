@@ -103,6 +103,14 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	if !known {
 		return block(fmt.Sprintf("Denied: %q is no agent that the gate knows; it knows %s.", r.Host, strings.Join(Names(), ", ")))
 	}
+	reply := h.handle(ctx, &a, r)
+	if reply.Exit == blocked && a.explain != nil {
+		reply.Stdout = a.explain(strings.TrimSpace(string(reply.Stderr)))
+	}
+	return reply
+}
+
+func (h *Hooks) handle(ctx context.Context, a *agent, r *Request) Reply {
 	e, err := a.parse(r.Event)
 	if err == nil {
 		err = e.check()
@@ -126,7 +134,7 @@ func (h *Hooks) Handle(ctx context.Context, r *Request) Reply {
 	p.Path = call.Below(p.Path, e.path)
 	switch e.moment {
 	case before, prompt:
-		return h.judge(ctx, &a, r, e, p, &bound)
+		return h.judge(ctx, a, r, e, p, &bound)
 	case after:
 		return h.close(ctx, e, p, gate.Succeeded)
 	case failed:
@@ -155,14 +163,14 @@ func (a *agent) name(e *event, peer session.Peer) error {
 	return nil
 }
 
-func surface(host string) string { return "hook:" + host }
+func surface(host string) string { return session.HookSurface + host }
 
 // judge takes the call of an event through the gate.
 func (h *Hooks) judge(ctx context.Context, a *agent, r *Request, e *event, p call.Principal, bound *Bound) Reply {
 	if e.moment == prompt && h.open.has(p, e) {
 		return Reply{} // the gate has judged it; this question is the host's own
 	}
-	at := Place{Rewrites: a.rewrites, Inside: r.Inside, Launcher: h.launcher()}
+	at := Place{Rewrites: a.rewrites && !e.fixed, Inside: r.Inside, Launcher: h.launcher()}
 	c := &call.Call{
 		Kind: call.External, Surface: surface(r.Host), Principal: p, Operation: e.tool, Args: slices.Clone(e.input),
 		Dir: observe.RealDir(e.dir), HostID: e.use(), Parent: bound.Parent, Correlation: bound.Correlation, Held: r.Held, Rewrites: at.Wraps(),

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/install"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 )
 
 func program(t *testing.T) string {
@@ -60,10 +61,7 @@ func TestSystem(t *testing.T) {
 // verify has systemd read the units, where it is.
 func verify(t *testing.T, root string) {
 	t.Helper()
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Log("systemd-analyze is not here; the units were not verified by it")
-		return
-	}
+	needtest.Programs(t, "systemd-analyze")
 	out, err := exec.Command("systemd-analyze", "verify", "--man=no", "--root="+root, "gatehouse.socket", "gatehouse.service").CombinedOutput()
 	for line := range strings.Lines(string(out)) {
 		// The other units of the system are not under this root.

@@ -292,19 +292,6 @@ func TestVerifyServers(t *testing.T) {
 	}
 }
 
-func TestSARIF(t *testing.T) {
-	t.Parallel()
-	got, err := manifest.SARIF([]manifest.Finding{{Code: "tool.added", Severity: manifest.Medium, Path: "tools/x", Message: "m"}}, "permissions.json", "v1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{`"version": "2.1.0"`, `"ruleId": "tool.added"`, `"level": "warning"`, `"uri": "permissions.json"`} {
-		if !strings.Contains(string(got), want) {
-			t.Errorf("lacks %s:\n%s", want, got)
-		}
-	}
-}
-
 // A manifest that newly says that agents run isolated lets a profile for such
 // agents take effect: that is for a person to look at. Taking it back is not.
 func TestIsolationIsReviewed(t *testing.T) {

@@ -1,6 +1,8 @@
 package manifest
 
 import (
+	"net/url"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -19,7 +21,7 @@ func SARIF(findings []Finding, file, version string) ([]byte, error) {
 		results = append(results, object{
 			"ruleId": f.Code, "level": sarifLevel(f.Severity), "message": object{"text": f.Path + ": " + f.Message},
 			"locations": []object{{
-				"physicalLocation": object{"artifactLocation": object{"uri": file}},
+				"physicalLocation": object{"artifactLocation": object{"uri": (&url.URL{Path: file}).String()}},
 				"logicalLocations": []object{{"fullyQualifiedName": f.Path}},
 			}},
 		})

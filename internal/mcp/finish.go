@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
@@ -18,9 +19,40 @@ const (
 	maxGather = 512
 )
 
+// endings are the outcomes that nobody has recorded yet.
+type endings struct {
+	mu   sync.Mutex
+	list []gate.Ended
+	some chan struct{} // says that there are some; closed when no more come
+}
+
+// add puts an outcome to the others. One of many wakes whoever records them, and
+// where they are too many whoever brings the last has to take them all.
+func (e *endings) add(one gate.Ended) (many []gate.Ended) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch e.list = append(e.list, one); len(e.list) {
+	case 1:
+		select {
+		case e.some <- struct{}{}:
+		default: // it was told already
+		}
+	case maxGather:
+		many, e.list = e.list, nil
+	}
+	return many
+}
+
+func (e *endings) take() (all []gate.Ended) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all, e.list = e.list, nil
+	return all
+}
+
 // finish hands an outcome to whoever records them.
 func (f *Front) finish(id string, p call.Principal, o gate.Outcome, detail string) {
-	f.ended <- gate.Ended{CallID: id, Principal: p, Outcome: o, Detail: detail}
+	f.record(f.ended.add(gate.Ended{CallID: id, Principal: p, Outcome: o, Detail: detail}))
 }
 
 // finishNow records an outcome that later calls are judged by: whoever has the
@@ -31,34 +63,23 @@ func (f *Front) finishNow(id string, p call.Principal, o gate.Outcome, detail st
 	}
 }
 
-// recordOutcomes records outcomes until the channel is closed.
+// recordOutcomes records outcomes, those of a moment together, until no more
+// come.
 func (f *Front) recordOutcomes() {
-	for first := range f.ended {
-		batch, open := f.collect(first)
-		if err := f.opts.Gate.FinishAll(context.Background(), batch); err != nil {
-			f.log.Error("an outcome could not be recorded", "calls", len(batch), "error", err)
+	for open := true; open; {
+		_, open = <-f.ended.some
+		if open {
+			time.Sleep(gather)
 		}
-		if !open {
-			return
-		}
+		f.record(f.ended.take())
 	}
 }
 
-// collect gathers what ends within a moment.
-func (f *Front) collect(first gate.Ended) (batch []gate.Ended, open bool) {
-	batch = append(batch, first)
-	timer := time.NewTimer(gather)
-	defer timer.Stop()
-	for len(batch) < maxGather {
-		select {
-		case e, ok := <-f.ended:
-			if !ok {
-				return batch, false
-			}
-			batch = append(batch, e)
-		case <-timer.C:
-			return batch, true
-		}
+func (f *Front) record(batch []gate.Ended) {
+	if len(batch) == 0 {
+		return
 	}
-	return batch, true
+	if err := f.opts.Gate.FinishAll(context.Background(), batch); err != nil {
+		f.log.Error("an outcome could not be recorded", "calls", len(batch), "error", err)
+	}
 }

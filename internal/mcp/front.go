@@ -86,7 +86,7 @@ type Front struct {
 	shared   map[sharedKey]*live // of the newer one
 	placed   map[sharedKey]*placedServer
 	running  sync.WaitGroup // what serves
-	ended    chan gate.Ended
+	ended    endings
 	tasks    map[string]*task
 	owners   owners // of upstreams' tasks
 }
@@ -102,7 +102,7 @@ func New(opts Options) *Front {
 	f := &Front{
 		opts: opts, log: opts.Log,
 		sessions: make(map[string]*session), shared: make(map[sharedKey]*live), placed: make(map[sharedKey]*placedServer),
-		ended: make(chan gate.Ended, maxGather), tasks: make(map[string]*task),
+		ended: endings{some: make(chan struct{}, 1)}, tasks: make(map[string]*task),
 	}
 	if f.log == nil {
 		f.log = slog.New(slog.DiscardHandler)
@@ -129,7 +129,7 @@ func (f *Front) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			f.sweep(time.Time{})
 			f.running.Wait()
-			close(f.ended)
+			close(f.ended.some)
 			<-recorded
 			return nil
 		case <-tick.C:
@@ -183,7 +183,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer f.running.Done()
-	if mode := r.URL.Query().Get("mode"); mode != "" && mode != single {
+	if mode := modeOf(r); mode != "" && mode != single {
 		http.Error(w, fmt.Sprintf("there is no mode %q: leave it out for a tool per endpoint, or use mode=single for one", mode), http.StatusBadRequest)
 		return
 	}
@@ -204,6 +204,14 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 	}
+}
+
+// modeOf is what the address asks for, as a rule nothing.
+func modeOf(r *http.Request) string {
+	if r.URL.RawQuery == "" {
+		return ""
+	}
+	return r.URL.Query().Get("mode")
 }
 
 // enter counts a request, unless the front is stopping.
@@ -232,11 +240,11 @@ func (f *Front) refuseCaller(w http.ResponseWriter, err error) {
 
 // post serves one message.
 func (f *Front) post(w http.ResponseWriter, r *http.Request, name string) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+	if kind := r.Header.Get("Content-Type"); kind != jsonMedia && !isJSON(kind) {
 		http.Error(w, "the message must be application/json", http.StatusUnsupportedMediaType)
 		return
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	raw, err := readBody(w, r)
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
@@ -271,6 +279,25 @@ func (f *Front) post(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	x.serve(r.Context())
+}
+
+const jsonMedia = "application/json"
+
+// isJSON is for what says more than the media type.
+func isJSON(contentType string) bool {
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && kind == jsonMedia
+}
+
+// readBody reads a message, into as much room as it says it takes.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body := http.MaxBytesReader(w, r.Body, maxBody)
+	if r.ContentLength < 0 || r.ContentLength > maxBody {
+		return io.ReadAll(body)
+	}
+	raw := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(body, raw)
+	return raw, err
 }
 
 // identify finds out who calls, and that the session is theirs.

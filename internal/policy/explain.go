@@ -21,6 +21,8 @@ type Explanation struct {
 	Operations []ExplainedEntry   `json:"operations,omitzero"`
 	// Tools are the declarations of tools.
 	Tools []ExplainedTool `json:"tools,omitzero"`
+	// Agents are those with budgets, grants or approvals of their own.
+	Agents []declare.Agent `json:"agents,omitzero"`
 	// Ignored lists what a layer tried to loosen without the right to.
 	Ignored Problems `json:"ignored,omitzero"`
 }
@@ -79,6 +81,7 @@ func (s *Snapshot) Explain() Explanation {
 	for _, d := range s.Declared.All() {
 		e.Tools = append(e.Tools, ExplainedTool{Tool: *d.Tool, Inert: d.Inert, Source: d.Source})
 	}
+	e.Agents = s.declarations().Agents
 	return e
 }
 
@@ -220,6 +223,12 @@ func (e Explanation) String() string {
 	for i := range e.Tools {
 		fmt.Fprintf(&b, "  %s\n", e.Tools[i].words())
 	}
+	if len(e.Agents) > 0 {
+		b.WriteString("\nagents, as they are declared\n")
+	}
+	for i := range e.Agents {
+		fmt.Fprintf(&b, "  %-30s %s\n", e.Agents[i].Name, agentWords(&e.Agents[i]))
+	}
 	if len(e.Ignored) > 0 {
 		b.WriteString("\nignored, because the layer may not loosen it\n")
 	}
@@ -244,6 +253,28 @@ func (l LayerInfo) words() string {
 		words = append(words, "may only tighten")
 	}
 	return " (" + strings.Join(words, "; ") + ")"
+}
+
+// agentWords says what an agent is held to.
+func agentWords(a *declare.Agent) string {
+	words := []string{"every call of it is a step"}
+	for _, name := range slices.Sorted(maps.Keys(a.Budget)) {
+		words = append(words, fmt.Sprintf("%s %d", name, a.Budget[name]))
+	}
+	if a.Grants != nil {
+		words = append(words, "uses "+declare.Only(slices.Concat(a.Grants.Allow, a.Grants.Confirm)...).String())
+	}
+	if asked := slices.Concat(a.Approvals, confirmed(a.Grants)); len(asked) > 0 {
+		words = append(words, "asks for "+declare.Only(asked...).String())
+	}
+	return strings.Join(words, "; ")
+}
+
+func confirmed(g *declare.Grants) []string {
+	if g == nil {
+		return nil
+	}
+	return g.Confirm
 }
 
 // words is the declaration in one line.

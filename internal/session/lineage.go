@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 )
@@ -50,6 +51,25 @@ func (g *Registry) lineageOf(tx *store.Tx, s *Session, peer Peer) ([]string, err
 		return nil, fmt.Errorf("%w: it runs under %d agents", ErrInvalid, len(agents))
 	}
 	return agents, nil
+}
+
+// HookSurface is what the surfaces of hook sessions begin with.
+const HookSurface = "hook:"
+
+// Agent returns the agent whose hook bound the process tree that a chain runs in: the one of the nearest
+// open session. ErrNotFound where there is none. Processes elsewhere cannot get into a tree, so a name
+// that is had in this way says what a token would.
+func (g *Registry) Agent(tx *store.Tx, chain []Process) (string, error) {
+	above, err := g.Enclosing(tx, chain)
+	if err != nil {
+		return "", err
+	}
+	for _, s := range above {
+		if s.Ended.IsZero() && strings.HasPrefix(s.Surface, HookSurface) {
+			return s.Agent, nil
+		}
+	}
+	return "", ErrNotFound
 }
 
 // Under returns the principal's session that a process belongs to: the nearest

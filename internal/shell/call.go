@@ -172,6 +172,9 @@ func (a *analyzer) dispatch(args []word) output {
 	}
 	if prog == nil {
 		a.unknownProgram(w)
+		if len(args) > 1 {
+			a.verb(&args[1]) // what most programs mean by delete
+		}
 		a.pathsOfUnknown(args[1:])
 		return output{given: true}
 	}

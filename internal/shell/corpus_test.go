@@ -67,6 +67,23 @@ func TestOwnCorpus(t *testing.T) {
 	judge(t, rows)
 }
 
+// What people and agents type every day, and the same with a catch: options that
+// write, run, send or show, abbreviated, in variables, in other programs.
+func TestEverydayCorpus(t *testing.T) {
+	t.Parallel()
+	rows := readRows(t, filepath.Join("testdata", "everyday.jsonl"))
+	count := map[string]int{}
+	for _, r := range rows {
+		count[r.Class]++
+	}
+	for class, least := range map[string]int{"safe": 150, "bypass": 300} {
+		if count[class] < least {
+			t.Errorf("%d %s rows, want at least %d", count[class], class, least)
+		}
+	}
+	judge(t, rows)
+}
+
 // Rows of the same kinds from what agents run, by tool: two hundred and more of
 // the safe and the destructive ones, and of ways around. Where the tables were
 // wrong about one it is why they changed.

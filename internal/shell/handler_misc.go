@@ -139,6 +139,11 @@ func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
 	defer func() { a.plainCode, a.isolated = false, false }()
 	a.applyHits(p, &ps)
 	ops := append([]word(nil), ps.operands()...)
+	if p.Name == "perl" && a.plainCode {
+		for i := range ops {
+			a.readPath(&ops[i], false)
+		}
+	}
 	for _, h := range ps.hits() {
 		switch {
 		case h.opt.Role == knowledge.RolePython, h.opt.Role == knowledge.RoleCode, h.opt.Name == "-m" && p.Name == "python":
@@ -150,6 +155,9 @@ func (a *analyzer) handlePython(p *knowledge.Program, args []word) {
 	switch {
 	case len(ops) > 0 && ops[0].text != "-":
 		a.scriptFile(&ops[0])
+		if len(ops) > 1 {
+			a.verb(&ops[1]) // manage.py flush
+		}
 		a.pathsOfUnknown(ops[1:])
 	case a.stdin.given:
 		w := word{text: a.stdin.text, known: a.stdin.known, span: a.stdin.span, at: a.stdin.at}

@@ -136,6 +136,9 @@ func (a *analyzer) jqProgram(w *word) {
 		return
 	}
 	text := w.text
+	if strings.Contains(text, "load(") || strings.Contains(text, "load_") {
+		a.unknown(w.span, "the filter loads a file")
+	}
 	for {
 		i := strings.Index(strings.ToLower(text), "env")
 		if i < 0 {

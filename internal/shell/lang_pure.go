@@ -93,7 +93,9 @@ func (a *analyzer) pureCode(language string, w *word) bool {
 		}
 	case language == "node" && (program == "node" || program == "nodejs"):
 		return (&pureCode{lang: pureNode, text: w.text}).check()
-	case language == "perl" && program == "perl", language == "ruby" && program == "ruby":
+	case language == "perl" && program == "perl":
+		return pureFilter(w.text) || (&pureCode{lang: purePerl, text: w.text}).check()
+	case language == "ruby" && program == "ruby":
 		return (&pureCode{lang: purePerl, text: w.text}).check()
 	default:
 		return false
@@ -108,7 +110,12 @@ func plainly(name string, ps *parsed) bool {
 	switch name {
 	case "node":
 		allowed, code = "-e -p --eval --print", "node"
-	case "perl", "ruby":
+	case "perl":
+		allowed, code = "-e -E -n -p -l -a -w", name
+		if !perlFiles(ps.operands()) {
+			return false
+		}
+	case "ruby":
 		allowed, code = "-e -E", name
 		if len(ps.operands()) > 0 {
 			return false

@@ -233,9 +233,13 @@ func (tx *Tx) Recall(key any) any {
 // Share keeps a value for the functions that follow in this transaction, and no longer: a row that was read and locked
 // here is the same for all of them. Whoever changes the row shares nil.
 func (tx *Tx) Share(key, value any) {
-	if tx.group != nil {
-		tx.group.shared[key] = value
+	if tx.group == nil {
+		return
 	}
+	if tx.group.shared == nil {
+		tx.group.shared = make(map[any]any)
+	}
+	tx.group.shared[key] = value
 }
 
 // Shared returns what a function of this transaction shared under key; nil if none did, and always nil in a read.

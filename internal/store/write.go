@@ -363,7 +363,7 @@ type group struct {
 }
 
 func newGroup(w *writer, ctx context.Context) *group {
-	return &group{writer: w, ctx: ctx, memory: make(map[any]any), shared: make(map[any]any)}
+	return &group{writer: w, ctx: ctx, memory: make(map[any]any)}
 }
 
 // run runs j in the transaction. The error returned is one that ends the whole group; j's own error is left in j.

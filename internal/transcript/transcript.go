@@ -38,10 +38,11 @@ var formats = map[string]struct {
 	root, files string
 	read        func(line []byte, r *reader)
 }{
-	"claude": {".claude/projects", "*.jsonl", readClaude},
-	"codex":  {".codex/sessions", "*.jsonl", readCodex},
-	"gemini": {".gemini/tmp", "session-*.jsonl", readGemini},
-	"grok":   {".grok/sessions", "updates.jsonl", readGrok},
+	"claude":  {".claude/projects", "*.jsonl", readClaude},
+	"codex":   {".codex/sessions", "*.jsonl", readCodex},
+	"gemini":  {".gemini/tmp", "session-*.jsonl", readGemini},
+	"grok":    {".grok/sessions", "updates.jsonl", readGrok},
+	"copilot": {".copilot/session-state", "events.jsonl", readCopilot},
 }
 
 // Sessions reads the sessions of an agent that were written to since a time.
@@ -75,6 +76,21 @@ type reader struct {
 	began []Call
 	ended map[string]bool // and did not fail
 	times map[string]int  // how often a use was seen that the host gave no id
+	// pending are the calls that began, by the transcript's own ids, with their
+	// arguments in place of an id that a hook was shown.
+	pending map[string]Call
+}
+
+// ran notes a call that ran, by what it is.
+func (r *reader) ran(tool string, args []byte) {
+	if canonical, err := call.Canonical(args); err == nil {
+		args = canonical
+	}
+	use := call.HostUse(r.ref, tool, args)
+	r.times[use]++
+	id := call.NthUse(use, r.times[use])
+	r.begin(Call{ID: id, Tool: tool})
+	r.ended[id] = true
 }
 
 // begin notes a call, once.
@@ -90,7 +106,7 @@ func readFile(path string, read func([]byte, *reader)) (Session, error) {
 		return Session{}, err
 	}
 	defer f.Close()
-	r := &reader{ended: make(map[string]bool), times: make(map[string]int)}
+	r := &reader{ended: make(map[string]bool), times: make(map[string]int), pending: make(map[string]Call)}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxFile)
 	for lines.Scan() {
@@ -192,15 +208,37 @@ func readGemini(line []byte, r *reader) {
 			continue
 		}
 		r.ended[c.ID] = true
-		args, err := call.Canonical(c.Args)
-		if err != nil {
-			args = c.Args
+		r.ran(c.Name, c.Args)
+	}
+}
+
+// readCopilot reads a line of the Copilot CLI: something that happened. Its
+// hooks are shown no ids, either.
+func readCopilot(line []byte, r *reader) {
+	var in struct {
+		Type string `json:"type"`
+		Data struct {
+			Session string         `json:"sessionId"`
+			ID      string         `json:"toolCallId"`
+			Name    string         `json:"toolName"`
+			Args    jsontext.Value `json:"arguments"`
+			Success bool           `json:"success"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(line, &in, jsontext.AllowDuplicateNames(true)) != nil {
+		return
+	}
+	d := &in.Data
+	switch in.Type {
+	case "session.start":
+		r.ref = d.Session
+	case "tool.execution_start":
+		r.pending[d.ID] = Call{ID: string(d.Args), Tool: d.Name}
+	case "tool.execution_complete":
+		if c, begun := r.pending[d.ID]; begun && d.Success {
+			r.ran(c.Tool, []byte(c.ID))
 		}
-		use := call.HostUse(r.ref, c.Name, args)
-		r.times[use]++
-		id := call.NthUse(use, r.times[use])
-		r.begin(Call{ID: id, Tool: c.Name})
-		r.ended[id] = true
+		delete(r.pending, d.ID)
 	}
 }
 

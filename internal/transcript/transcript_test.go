@@ -57,6 +57,12 @@ not JSON
 {"method":"session/update","params":{"sessionId":"01b","update":{"sessionUpdate":"tool_call_update","toolCallId":"toolu_2","status":"failed"}}}
 `, 0)
 	write(".grok/sessions/%2Fw/01b/chat_history.jsonl", `{"type":"assistant"}`, 0)
+	write(".copilot/session-state/33/events.jsonl", `{"type":"session.start","data":{"sessionId":"33"}}
+{"type":"tool.execution_start","data":{"toolCallId":"t1","toolName":"bash","arguments":{"command":"ls"}}}
+{"type":"tool.execution_start","data":{"toolCallId":"t2","toolName":"bash","arguments":{"command":"rm x"}}}
+{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":true}}
+{"type":"tool.execution_complete","data":{"toolCallId":"t2","success":false}}
+`, 0)
 	ls := call.HostUse("7a", "run_shell_command", []byte(`{"command":"ls"}`))
 	since := time.Now().Add(-time.Hour)
 	want := map[string][]transcript.Session{
@@ -66,6 +72,9 @@ not JSON
 			{ID: call.NthUse(ls, 1), Tool: "run_shell_command"}, {ID: call.NthUse(ls, 2), Tool: "run_shell_command"},
 		}}},
 		"grok": {{Ref: "01b", File: filepath.Join(home, ".grok/sessions/%2Fw/01b/updates.jsonl"), Calls: []transcript.Call{{ID: "toolu_1", Tool: "run_terminal_command"}}}},
+		"copilot": {{Ref: "33", File: filepath.Join(home, ".copilot/session-state/33/events.jsonl"), Calls: []transcript.Call{
+			{ID: call.NthUse(call.HostUse("33", "bash", []byte(`{"command":"ls"}`)), 1), Tool: "bash"},
+		}}},
 		"vibe": nil,
 	}
 	for name, sessions := range want {

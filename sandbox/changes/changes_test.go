@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox/changes"
 )
@@ -270,5 +272,60 @@ func TestAttack36AcceptanceIsForOneHash(t *testing.T) {
 		if _, err := s.Accept(changes.Acceptance{Hash: h}); !errors.Is(err, changes.ErrChanged) {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// TestAttack36MarksFromInside: what an overlay notes about its own files are
+// attributes and a device that anybody may make in a plain directory. Made in
+// the overlay they must mean nothing: no deletion that was not one, no directory
+// that hides what is below it, no file with another's content.
+func TestAttack36MarksFromInside(t *testing.T) {
+	needtest.Programs(t, "python3")
+	const marks = `
+import os, stat
+os.mkdir("made"); open("f", "w").write("x")
+done = []
+for name in ["opaque", "redirect", "metacopy", "origin", "whiteout", "whiteouts", "impure"]:
+    for prefix in ["user.overlay.", "trusted.overlay."]:
+        for where in ["sub", "made", "a.txt", "f", "."]:
+            try: os.setxattr(where, prefix + name, b"y" if name != "redirect" else b"/gone.txt"); done.append(where + " " + prefix + name)
+            except OSError: pass
+for where in ["gone.txt.w", "made/w", "sub/w"]:
+    try: os.mknod(where, 0o600 | stat.S_IFCHR, os.makedev(0, 0)); done.append("device " + where)
+    except OSError: pass
+print("\n".join(done))`
+	p := newPlace(t)
+	free := exec.Command("python3", "-c", marks)
+	free.Dir = p.dir + "/free"
+	p.write(t, "free/a.txt", "")
+	p.write(t, "free/sub/x", "")
+	if out, err := free.CombinedOutput(); err != nil || !strings.Contains(string(out), "made user.overlay.opaque") || !strings.Contains(string(out), "device made/w") {
+		t.Fatalf("it does not even work in a plain directory: %v\n%s", err, out)
+	}
+	if err := os.RemoveAll(p.layer); err != nil {
+		t.Fatal(err)
+	}
+	before := p.files(t)
+	r, err := sandbox.Run(t.Context(), sandbox.Spec{
+		Command: []string{"/usr/bin/python3", "-c", marks}, Dir: p.root, Overlay: sandbox.Overlay{Root: p.root, Layer: p.layer},
+	})
+	if err != nil || r.ExitCode != 0 {
+		t.Fatalf("%v %+v", err, r)
+	}
+	if strings.Contains(string(r.Stdout), "device") {
+		t.Errorf("devices were made: %s", r.Stdout)
+	}
+	s := p.seal(t)
+	var list bytes.Buffer
+	if err := s.List(&list); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Accept(changes.Acceptance{Hash: s.Hash}); err != nil {
+		t.Logf("%s", list.String())
+		t.Fatal(err)
+	}
+	before["f"] = "x"
+	if diff := cmp.Diff(before, p.files(t)); diff != "" {
+		t.Errorf("accepting %s%s", list.String(), diff)
 	}
 }

@@ -143,9 +143,10 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	type step struct{ tool, input, operation string }
 	tools := map[string][]step{
-		"claude": {{"Read", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"Write", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
-		"gemini": {{"read_file", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"write_file", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
-		"grok":   {{"read_file", `{"target_file":"DIR/a.txt"}`, "file.read"}},
+		"claude":  {{"Read", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"Write", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
+		"gemini":  {{"read_file", `{"file_path":"DIR/a.txt"}`, "file.read"}, {"write_file", `{"file_path":"DIR/never-b.txt","content":"x"}`, "file.write"}},
+		"copilot": {{"view", `{"path":"DIR/a.txt"}`, "file.read"}, {"create", `{"path":"DIR/never-b.txt","file_text":"x"}`, "file.write"}},
+		"grok":    {{"read_file", `{"target_file":"DIR/a.txt"}`, "file.read"}},
 	}
 	for name, steps := range tools {
 		t.Run(name, func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestHeartbeat(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(w.home, ".grok", "sessions"), 0o755)) // where a person's Grok has its own
 		reckless := name != "claude"
 		w.run(canary.Run{Reckless: reckless}, canary.Step{Command: "echo by the gate"})
-		if holds, text := w.holds(); holds != "advisory" {
+		if holds, text := w.holds(); holds != "advisory" || strings.Contains(text, "write_stdin") != (name == "codex") {
 			t.Errorf("with every call at the gate: %s (%s)", holds, text)
 		}
 		args, back := w.past()
@@ -281,7 +282,7 @@ func TestCodexInput(t *testing.T) {
 	if len(w.records("call")) > 2 { // the question and its answer
 		t.Errorf("the gate heard of the input: %+v", w.records("call"))
 	}
-	if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "write_stdin") {
+	if holds, text := w.holds(); holds != "not held" || !strings.Contains(text, "the last by write_stdin") {
 		t.Errorf("doctor says %s (%s)", holds, text)
 	}
 }

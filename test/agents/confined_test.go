@@ -17,7 +17,7 @@ import (
 // written and nothing else is.
 func TestConfined(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"claude", "codex", "gemini", "grok"} {
+	for _, name := range []string{"claude", "codex", "gemini", "grok", "copilot"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			needtest.Programs(t, "bwrap", "make")

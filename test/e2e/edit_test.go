@@ -17,7 +17,7 @@ import (
 func TestEditReachesAnAgentThatPolls(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
-	const edited = `{"name":"better"}`
+	const edited = `{"description":"a test","name":"better"}`
 	asked := w.want(gate.Pending, create("worse"))
 	state := func() *api.RequestStatus {
 		t.Helper()
@@ -56,13 +56,45 @@ func TestEditReachesAnAgentThatPolls(t *testing.T) {
 	w.verify()
 }
 
+// TestEditThatCannotRun: an edit that breaks the parameters of its operation is refused to the person who
+// makes it, in words; what was asked for still waits, and can be edited rightly.
+func TestEditThatCannotRun(t *testing.T) {
+	t.Parallel()
+	w := begin(t)
+	asked := w.want(gate.Pending, create("sound"))
+	edit := func(args string) error {
+		return w.person.Do(context.Background(), "POST", "/v1/approvals/"+asked.Request+"/edit",
+			&api.EditRequest{Digest: w.look(asked.Request).Digest, Args: []byte(args)}, &api.EditResponse{})
+	}
+	for args, why := range map[string]string{
+		`{"element_type":"skill","description":"d"}`:                           "name",
+		`{"element_type":"skill","name":"sound"}`:                              "description",
+		`{"element_type":"skill","name":7,"description":"d"}`:                  "name",
+		`{"element_type":"skill","name":"n","description":"d","colour":"red"}`: "colour",
+		`{"element_type":"sword","name":"n","description":"d"}`:                "sword",
+		`{"element_type":"skill","name":"n","name":"m","description":"d"}`:     "",
+		`[]`: "",
+	} {
+		err := edit(args)
+		if err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("the edit %s: %v", args, err)
+		}
+		if got := w.look(asked.Request); got.State != "pending" {
+			t.Fatalf("after the edit %s the request is %s", args, got.State)
+		}
+	}
+	if err := edit(`{"element_type":"skill","name":"sounder","description":"d"}`); err != nil {
+		t.Errorf("a right edit: %v", err)
+	}
+}
+
 // TestEditThatIsDenied: an edit that is not approved leaves nothing to run.
 func TestEditThatIsDenied(t *testing.T) {
 	t.Parallel()
 	w := begin(t)
 	asked := w.want(gate.Pending, create("worse"))
 	next := &api.EditResponse{}
-	w.do("POST", "/v1/approvals/"+asked.Request+"/edit", &api.EditRequest{Digest: w.look(asked.Request).Digest, Args: []byte(`{"element_type":"skill","name":"better"}`)}, next)
+	w.do("POST", "/v1/approvals/"+asked.Request+"/edit", &api.EditRequest{Digest: w.look(asked.Request).Digest, Args: []byte(`{"element_type":"skill","name":"better","description":"a test"}`)}, next)
 	if err := w.answer(next.Request, "deny", func(r *admin.Request) any { return &api.ReplyRequest{Digest: r.Digest} }); err != nil {
 		t.Fatal(err)
 	}

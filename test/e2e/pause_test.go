@@ -1,19 +1,14 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
-	"github.com/seed-3ebc6b8a/gatehouse/test/gatetest"
 )
 
 // pausedRun is a run whose last step failed.
@@ -98,17 +93,7 @@ func TestPauseLeavesHooksAlone(t *testing.T) {
 	if got := submit(t, w.Client(token), create("x")); got.Verdict != gate.Denied || !strings.Contains(got.Message, "paused") {
 		t.Errorf("a call of the paused agent: %s", got.Message)
 	}
-	event, err := json.Marshal(map[string]any{
-		"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": t.TempDir(), "permission_mode": "default", "tool_name": "Write",
-		"tool_input": map[string]string{"file_path": "a", "content": "x"}, "tool_use_id": "t1",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(gatetest.Binary(t), "hook", "claude", "--socket", w.Socket(), "--owner", strconv.Itoa(os.Getuid()))
-	cmd.Stdin = bytes.NewReader(event)
-	out, _ := cmd.CombinedOutput() // how it ends is part of the answer
-	if !strings.Contains(string(out), "Pending") || strings.Contains(string(out), "paused") {
+	if out := w.hooked(t.TempDir()); !strings.Contains(out, "Pending") || strings.Contains(out, "paused") {
 		t.Errorf("the hook says %s", out)
 	}
 }

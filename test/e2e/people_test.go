@@ -141,7 +141,7 @@ func everyAct(id string) map[string]url.Values {
 		"/requests/" + id + "/approve": {"offer": {"0"}},
 		"/requests/" + id + "/deny":    {"text": {"no"}},
 		"/requests/" + id + "/respond": {"text": {"no"}},
-		"/requests/" + id + "/edit":    {"args": {`{"element_type":"skill","name":"other"}`}},
+		"/requests/" + id + "/edit":    {"args": {`{"element_type":"skill","name":"other","description":"a test"}`}},
 		"/kill":                        {"on": {"true"}, "sure": {"yes"}, "reason": {"x"}},
 		"/people/totp":                 {},
 		"/signout":                     {},

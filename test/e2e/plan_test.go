@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
@@ -162,6 +163,25 @@ func TestPlanIsDecidedAsAWhole(t *testing.T) {
 			t.Errorf("%v: exit %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
+}
+
+// TestBudgetLivesAsLongAsPolicySays: a plan's budget, and what is cut from it, lives no longer than a grant
+// for the session may, and is worth nothing afterwards.
+func TestBudgetLivesAsLongAsPolicySays(t *testing.T) {
+	t.Parallel()
+	w := beginWith(t, "version = 1\n[limits]\nsession_grant_life = \"2s\"\n")
+	dir := t.TempDir()
+	in := &api.PlanRequest{Name: "refactor", Dir: dir, Needs: []api.PlannedNeed{{Need: "fs.write:./src/**", Uses: 5}}}
+	w.approve(w.plan(in).Request)
+	plan := w.plan(in)
+	if plan.Budget == nil {
+		t.Fatalf("the approved plan: %s (%s)", plan.Verdict, plan.Message)
+	}
+	if life := plan.Budget.Expires.Sub(plan.Budget.Given); life != 2*time.Second {
+		t.Errorf("the budget lives for %s", life)
+	}
+	time.Sleep(time.Until(plan.Budget.Expires) + 10*time.Millisecond)
+	w.want(gate.Pending, writing(dir, "src/a.go", plan.Budget.ID, ""))
 }
 
 // TestBudgetsCanBeTakenBack: a plan that only says what it will need gets a

@@ -84,6 +84,29 @@ func TestToolDenialsAreOnRecord(t *testing.T) {
 	}
 }
 
+// TestSwitchedOffIsOnRecord: calls of a program that does not hold its tools to
+// their policies say so in the gate's log.
+func TestSwitchedOffIsOnRecord(t *testing.T) {
+	t.Parallel()
+	w := beginWith(t, lenient)
+	g, err := sdk.Connect(sdk.GateOptions{Home: w.Home, Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose := sdk.New(sdk.Spec{Name: "loose", Policy: &sdk.Policy{Risk: sdk.Low, Filesystem: sdk.Filesystem{Read: sdk.None, Write: sdk.None}}},
+		func(context.Context, *sdk.Env, struct{}) (string, error) { return "", nil })
+	a, err := sdk.NewAgent(sdk.AgentSpec{Name: "worker", Tools: []*sdk.Tool{loose}, Gate: g, Inert: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := a.Invoke().Call(t.Context(), "loose", json.RawMessage(`{}`)); out.Denied || out.Err != nil {
+		t.Fatalf("%+v", out)
+	}
+	if body := w.bodies("loose"); !strings.Contains(body, `"inert":true`) {
+		t.Errorf("the record does not say so:\n%s", body)
+	}
+}
+
 // bodies returns the newest records of an operation, whole.
 func (w *world) bodies(operation string) string {
 	w.t.Helper()

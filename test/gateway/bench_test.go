@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -55,7 +56,9 @@ func BenchmarkGateway(b *testing.B) {
 	for _, w := range ways {
 		w.load(b, 1, 50, small) // warm up
 	}
+	var syncs []time.Duration
 	for b.Loop() {
+		syncs = append(syncs, syncTime(b, g.Home))
 		for _, w := range ways {
 			took, _, cpu := w.load(b, 1, 1500, small)
 			w.medians, w.cpu = append(w.medians, median(took)), append(w.cpu, cpu)
@@ -79,7 +82,32 @@ func BenchmarkGateway(b *testing.B) {
 		b.ReportMetric(mid(w.cpuBig)*1e6, w.name+"-64kB-cpu-µs")
 	}
 	b.ReportMetric(float64(direct.Microseconds()), "direct-µs")
+	b.ReportMetric(float64(mid(syncs).Microseconds()), "sync-µs")
 	b.ReportMetric(0, "ns/op")
+}
+
+// syncTime measures what no gate that answers only for what is durable can do
+// without: one block written over another and synced, where it keeps its own.
+func syncTime(b *testing.B, dir string) time.Duration {
+	b.Helper()
+	f, err := os.CreateTemp(dir, "sync")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	block, took := make([]byte, 4<<10), make([]time.Duration, 0, 200)
+	for i := range 201 {
+		at := time.Now()
+		_, err := f.WriteAt(block, 0)
+		if err = errors.Join(err, dataSync(f)); err != nil {
+			b.Fatal(err)
+		}
+		if i > 0 { // the first makes the file longer
+			took = append(took, time.Since(at))
+		}
+	}
+	return median(took)
 }
 
 // start starts this program in another role and returns its address.

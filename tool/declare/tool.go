@@ -37,6 +37,18 @@ type Tool struct {
 	Waivers []string `json:"waivers,omitempty,omitzero" yaml:"waivers,omitempty"`
 }
 
+// Clone returns a copy that shares nothing that can be changed.
+func (t Tool) Clone() Tool {
+	if t.Policy != nil {
+		p := *t.Policy
+		t.Policy = &p
+	}
+	t.Capabilities, t.Command, t.Parts, t.Waivers = slices.Clone(t.Capabilities), slices.Clone(t.Command), slices.Clone(t.Parts), slices.Clone(t.Waivers)
+	t.Constraints.OnlyAfter = slices.Clone(t.Constraints.OnlyAfter)
+	t.Arguments, t.Schema = maps.Clone(t.Arguments), slices.Clone(t.Schema)
+	return t
+}
+
 // Role is what an argument means.
 type Role string
 

@@ -4,7 +4,7 @@
 // The event goes out as it came in; standard output, standard error and the
 // exit code are what the gate says they are. Whatever else happens is a block,
 // which every agent understands: exit code 2 with the reason on standard
-// error. That holds for a gate that is away, an answer that is cut off, input
+// error, and for the one that reads it there on standard output. That holds for a gate that is away, an answer that is cut off, input
 // that is too large, an unknown flag, and for a deadline that lies well inside
 // the host's own.
 //

@@ -28,20 +28,20 @@ func (f failure) Error() string { return string(f) }
 func Main(args []string) int {
 	o, err := parse(args)
 	if err != nil {
-		return refuse(err.Error())
+		return refuse("", err.Error())
 	}
 	// One clock for everything, reading the event included. It exits by itself
 	// because the main thread may hang in a system call.
 	var answering sync.Mutex
 	time.AfterFunc(o.deadline, func() {
 		answering.Lock() // never in the middle of an answer
-		syscall.Exit(refuse("the gate did not answer within " + o.deadline.String()))
+		syscall.Exit(refuse(o.agent, "the gate did not answer within "+o.deadline.String()))
 	})
 	began := time.Now()
 	answer, err := o.ask(began)
 	answering.Lock()
 	if err != nil {
-		return refuse(err.Error())
+		return refuse(o.agent, err.Error())
 	}
 	if writeAll(1, answer.stdout) != nil || writeAll(2, answer.stderr) != nil {
 		return block
@@ -49,10 +49,26 @@ func Main(args []string) int {
 	return answer.exit
 }
 
-// refuse blocks, saying why.
-func refuse(why string) int {
-	_ = writeAll(2, []byte("gatehouse: blocked: "+why+"\n")) // the exit code says it too
+// refuse blocks, saying why. The Copilot CLI blocks at the same exit code, and
+// tells the model what standard output says, not standard error.
+func refuse(agent, why string) int {
+	why = "gatehouse: blocked: " + why
+	if agent == "copilot" {
+		_ = writeAll(1, []byte(`{"permissionDecision":"deny","permissionDecisionReason":"`+plain(why)+"\"}\n")) // as below
+	}
+	_ = writeAll(2, []byte(why+"\n")) // the exit code says it too
 	return block
+}
+
+// plain leaves out what would need escaping in JSON.
+func plain(text string) string {
+	out := []byte(text)
+	for i, c := range out {
+		if c < ' ' || c == '"' || c == '\\' || c > '~' {
+			out[i] = ' '
+		}
+	}
+	return string(out)
 }
 
 // ask takes the event to the gate.

@@ -2,6 +2,8 @@ package flight
 
 import (
 	"cmp"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,77 +155,86 @@ type search struct {
 	found  []spot // falling
 }
 
-// find returns the newest records that match.
+// find returns the newest records that match. Whatever the filter, only a
+// bounded number of rows that do not match is looked at.
 func (r *Recorder) find(s *search) ([]listed, error) {
 	f := &s.filter
-	if f.CLI == "" && f.Status == "" && f.Policy == "" && f.Hash == "" && f.MinScore == nil && f.MaxScore == nil {
-		// All of them, or all of one agent's: there is an index in this order.
-		text, args := s.query(columns, ``, s.want)
-		if f.Principal != "" {
-			text, args = s.query(columns, `agent = $4 AND `, s.want, f.Principal)
+	if f.CLI == "" && f.Status == "" && f.Policy == "" && f.MinScore == nil && f.MaxScore == nil && (f.Hash == "" || f.Principal == "") {
+		// All of them, one agent's or one prompt's: there is an index in this order.
+		switch {
+		case f.Principal != "":
+			return r.newest(s, `agent = $4 AND`, s.low, f.Principal)
+		case f.Hash != "":
+			return r.newest(s, `prompt_hash = $4 AND`, s.low, f.Hash)
 		}
-		return store.All(s.tx, r.looked, text, args...)
+		return r.newest(s, ``, s.low)
 	}
-	classes, err := s.classes()
-	if err != nil || len(classes) == 0 {
+	matching, total, err := s.count()
+	if err != nil || matching == 0 {
 		return nil, err
 	}
-	done := false
-	if len(classes) > fewClasses || f.Hash != "" {
-		if done, err = s.scan(classes); err != nil {
-			return nil, err
+	if matching > fewClasses {
+		for n := max(2*s.want*total/matching, leastLook); n <= mostLook; n *= 4 {
+			found, done, err := r.glance(s, n)
+			if err != nil || done {
+				return found, err
+			}
 		}
 	}
-	if !done {
-		if err := s.byClass(classes); err != nil {
-			return nil, err
-		}
+	if err := s.byClass(); err != nil {
+		return nil, err
 	}
 	return r.load(s)
 }
 
+// newest returns the newest records under a condition, down to a time.
+func (r *Recorder) newest(s *search, where string, from int64, args ...any) ([]listed, error) {
+	text := fmt.Sprintf(`SELECT %s FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT %d`, columns, where, s.want)
+	return store.All(s.tx, r.looked, text, append([]any{s.high.time, s.high.id, from}, args...)...)
+}
+
 // Up to so many classes are asked one by one. Where there are more, chances are
-// that the newest records have enough that match, so some are looked at first.
+// that the newest records have enough that match, so some are looked at first:
+// twice as many as it takes if all classes are alike, and then more.
 const (
-	fewClasses = 10
-	firstLook  = 256
+	fewClasses          = 24
+	leastLook, mostLook = 256, 4096
 )
 
-// scan looks at the newest records and takes those of the classes. It says
-// whether that was all there is to find.
-func (s *search) scan(classes []class) (done bool, err error) {
-	wanted := make(map[int64]bool, len(classes))
-	for _, c := range classes {
-		wanted[c.id] = true
-	}
-	text, args := s.query(`time, id, class`, ``, firstLook)
+// glance looks at the n newest records and takes those of the classes that
+// match. It says whether that was all there is to find.
+func (r *Recorder) glance(s *search, n int) (found []listed, done bool, err error) {
+	index, args := ``, []any{s.high.time, s.high.id, s.low}
 	if s.filter.Hash != "" {
-		text, args = s.query(`time, id, class`, `prompt_hash = $4 AND `, firstLook, s.filter.Hash)
+		index, args = `prompt_hash = $4 AND`, append(args, s.filter.Hash)
 	}
-	seen := 0
-	found, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) {
-		var class int64
-		seen++
-		if err = rows.Scan(&p.time, &p.id, &class); !wanted[class] {
-			p = spot{}
-		}
-		return p, err
-	}, text, args...)
-	found = slices.DeleteFunc(found, func(p spot) bool { return p == spot{} })
-	if err != nil || len(found) < s.want && seen == firstLook {
-		return false, err
+	newest := fmt.Sprintf(`FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT`, index)
+	conditions, values := s.conditions(len(args))
+	found, err = store.All(s.tx, r.looked, fmt.Sprintf(`SELECT %s FROM flight WHERE id IN (
+			SELECT id FROM (SELECT id, time, class %s %d) AS newest WHERE class IN (SELECT id FROM flight_class WHERE %s) ORDER BY time DESC, id DESC LIMIT %d)
+		ORDER BY time DESC, id DESC`, columns, newest, n, conditions, s.want), append(args, values...)...)
+	if err != nil || len(found) == s.want {
+		return found, true, err
 	}
-	s.found = found[:min(len(found), s.want)]
-	return true, nil
+	var more int
+	err = s.tx.QueryRow(fmt.Sprintf(`SELECT 1 %s 1 OFFSET %d`, newest, n), args...).Scan(&more)
+	if errors.Is(err, sql.ErrNoRows) {
+		return found, true, nil
+	}
+	return nil, false, err
 }
 
 // byClass merges the newest records of all classes that match, some classes at
 // a time.
-func (s *search) byClass(classes []class) error {
+func (s *search) byClass() error {
+	classes, err := s.classes()
+	if err != nil {
+		return err
+	}
 	for group := range slices.Chunk(classes, fewClasses) {
-		// The classes are in the order of their newest record: once that is older
-		// than all that was found, so is the rest.
-		if len(s.found) == s.want && group[0].newest <= s.found[s.want-1].time {
+		// The classes are in the order of their latest time: once that is before
+		// all that was found, so are the records of the rest.
+		if len(s.found) == s.want && group[0].latest <= s.found[s.want-1].time {
 			break
 		}
 		args := []any{s.high.time, s.high.id, s.least(), s.want}
@@ -232,17 +243,13 @@ func (s *search) byClass(classes []class) error {
 			args, hash = append(args, s.filter.Hash), ` AND prompt_hash = $5`
 		}
 		var text strings.Builder
-		for i := range fewClasses { // always as many, as in load
-			id := int64(-1)
-			if i < len(group) {
-				id = group[i].id
-			}
-			args = append(args, id)
+		for i, c := range group {
+			args = append(args, c.id)
 			fmt.Fprintf(&text, ` UNION ALL SELECT time, id FROM (SELECT time, id FROM flight WHERE class = $%d%s AND (time, id) < ($1, $2) AND time >= $3
 				ORDER BY time DESC, id DESC LIMIT CAST($4 AS BIGINT)) AS c%d`, len(args), hash, i)
 		}
 		spots, err := store.All(s.tx, func(rows *store.Rows) (p spot, err error) { return p, rows.Scan(&p.time, &p.id) },
-			strings.TrimPrefix(text.String(), " UNION ALL "), args...)
+			`SELECT time, id FROM (`+strings.TrimPrefix(text.String(), " UNION ALL ")+`) AS newest ORDER BY time DESC, id DESC LIMIT CAST($4 AS BIGINT)`, args...)
 		if err != nil {
 			return err
 		}
@@ -257,13 +264,6 @@ func (s *search) least() int64 {
 		return max(s.low, s.found[s.want-1].time)
 	}
 	return s.low
-}
-
-// query is the statement for the newest records of one index.
-func (s *search) query(what, where string, limit int, args ...any) (string, []any) {
-	args = append([]any{s.high.time, s.high.id, s.low}, args...)
-	args = append(args, limit)
-	return fmt.Sprintf(`SELECT %s FROM flight WHERE %s (time, id) < ($1, $2) AND time >= $3 ORDER BY time DESC, id DESC LIMIT CAST($%d AS BIGINT)`, what, where, len(args)), args
 }
 
 // merge keeps the newest of what was found and what is added.
@@ -281,29 +281,44 @@ func (s *search) merge(spots []spot) {
 	s.found = s.found[:min(len(s.found), s.want)]
 }
 
-type class struct{ id, newest int64 }
+// class is a row of flight_class: none of its records is younger than latest.
+type class struct{ id, latest int64 }
 
 // classes are those that match and may have a record in the time that counts,
-// the one with the newest first.
+// the one with the latest first.
 func (s *search) classes() ([]class, error) {
+	conditions, args := s.conditions(1)
+	return store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.latest) },
+		`SELECT id, latest FROM flight_class WHERE latest >= $1 AND `+conditions+` ORDER BY latest DESC`, append([]any{s.low}, args...)...)
+}
+
+// count is how many classes match, and how many there are.
+func (s *search) count() (matching, total int, err error) {
+	conditions, args := s.conditions(1)
+	err = s.tx.QueryRow(`SELECT (SELECT count(*) FROM flight_class WHERE latest >= $1 AND `+conditions+`), (SELECT count(*) FROM flight_class)`,
+		append([]any{s.low}, args...)...).Scan(&matching, &total)
+	return matching, total, err
+}
+
+// conditions are what a class must be, with what it is compared with, in a
+// statement that has so many arguments before.
+func (s *search) conditions(before int) (text string, args []any) {
 	f := &s.filter
-	args := []any{s.low}
-	var where strings.Builder
+	where := []string{`1 = 1`}
 	also := func(condition string, arg any) {
 		args = append(args, arg)
-		fmt.Fprintf(&where, condition, len(args))
+		where = append(where, fmt.Sprintf(condition, before+len(args)))
 	}
 	for _, c := range [][2]string{{"agent", f.Principal}, {"cli", f.CLI}, {"status", f.Status}, {"policy", f.Policy}} {
 		if c[1] != "" {
-			also(` AND `+c[0]+` = $%d`, c[1])
+			also(c[0]+` = $%d`, c[1])
 		}
 	}
 	if f.MinScore != nil {
-		also(` AND score >= $%d`, *f.MinScore)
+		also(`score >= $%d`, *f.MinScore)
 	}
 	if f.MaxScore != nil {
-		also(` AND score <= $%d`, *f.MaxScore)
+		also(`score <= $%d`, *f.MaxScore)
 	}
-	return store.All(s.tx, func(rows *store.Rows) (c class, err error) { return c, rows.Scan(&c.id, &c.newest) },
-		`SELECT id, latest FROM flight_class WHERE latest >= $1`+where.String()+` ORDER BY latest DESC`, args...)
+	return strings.Join(where, ` AND `), args
 }

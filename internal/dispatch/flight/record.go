@@ -142,14 +142,22 @@ const previewLength = 280
 
 // Preview is the beginning of a prompt without its secrets, on one line.
 func Preview(r *content.Redactor, prompt string) string {
-	// Enough for what redaction makes shorter; the rest is not even looked at.
-	head := prompt[:min(len(prompt), 64<<10)]
-	clean, _ := r.Text(strings.ToValidUTF8(head, "�"))
-	clean = strings.Join(strings.Fields(clean), " ")
+	// As a rule the beginning is enough. Where so much is redacted, or empty, that
+	// its end would be shown, a secret may have been cut there.
+	const enough, margin = 64 << 10, 4 << 10
+	clean := oneLine(r, prompt[:min(len(prompt), enough)])
+	if len(prompt) > enough && len(clean) < utf8.UTFMax*previewLength+margin {
+		clean = oneLine(r, prompt)
+	}
 	if utf8.RuneCountInString(clean) <= previewLength {
 		return clean
 	}
 	return string([]rune(clean)[:previewLength])
+}
+
+func oneLine(r *content.Redactor, text string) string {
+	clean, _ := r.Text(strings.ToValidUTF8(text, "�"))
+	return strings.Join(strings.Fields(clean), " ")
 }
 
 // Hash is the hash of a prompt as records have it.
@@ -198,17 +206,37 @@ func (r *Recorder) insert(tx *store.Tx, rec *Record) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(`INSERT INTO flight (id, time, class, agent, correlation, prompt_hash, session, state, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		rec.ID, keyring.Micros(rec.Time), class, rec.Principal.Agent, rec.CorrelationID, rec.PromptSHA256, rec.SessionID, rec.State, body)
-	return err
+	return tx.Put(flightTable, rec.ID, keyring.Micros(rec.Time), class, rec.Principal.Agent, rec.CorrelationID, rec.PromptSHA256, rec.SessionID, rec.State, body)
 }
+
+// flightTable takes new records, which can wait in the store's journal.
+var flightTable = store.NewTable("flight", "id", "time", "class", "agent", "correlation", "prompt_hash", "session", "state", "body")
+
+// classKey is what a record's class stands for.
+type classKey struct {
+	agent, cli, status, policy string
+	score                      int
+}
+
+// classStep is by how much a class's latest time goes ahead of its records, so
+// that it is written once in a while and not with each of them.
+const classStep = time.Minute
 
 // class finds or makes the class of a record and notes that it has a new one.
 func (r *Recorder) class(tx *store.Tx, rec *Record) (id int64, err error) {
+	key := classKey{rec.Principal.Agent, rec.CLI, rec.Status, rec.Policy, rec.Score}
+	at := keyring.Micros(rec.Time)
+	if c, ok := tx.Recall(key).(class); ok && at <= c.latest {
+		return c.id, nil
+	}
+	c := class{latest: keyring.Micros(rec.Time.Truncate(classStep).Add(classStep))}
 	err = tx.QueryRow(`INSERT INTO flight_class (agent, cli, status, policy, score, latest) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (agent, cli, status, policy, score) DO UPDATE SET latest = CASE WHEN flight_class.latest > excluded.latest THEN flight_class.latest ELSE excluded.latest END
-		RETURNING id`, rec.Principal.Agent, rec.CLI, rec.Status, rec.Policy, rec.Score, keyring.Micros(rec.Time)).Scan(&id)
-	return id, err
+		RETURNING id`, rec.Principal.Agent, rec.CLI, rec.Status, rec.Policy, rec.Score, c.latest).Scan(&c.id)
+	if err == nil {
+		tx.Remember(key, c)
+	}
+	return c.id, err
 }
 
 func (r *Recorder) seal(rec *Record) ([]byte, error) {

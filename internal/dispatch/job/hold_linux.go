@@ -10,19 +10,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/seed-3ebc6b8a/gatehouse/internal/beside"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/supervise"
 )
 
 // holder is the gate's end of a supervisor.
 type holder struct {
-	proc    *os.Process
-	who     session.Process
-	conn    net.Conn
-	in      *os.File
-	out     *os.File
-	err     *os.File
-	started bool
-	once    sync.Once
+	proc *os.Process
+	who  session.Process
+	conn net.Conn
+	in   *os.File
+	out  *os.File
+	err  *os.File
+	once sync.Once
 }
 
 // newHolder starts a supervisor that waits for its order.
@@ -61,7 +62,7 @@ func newHolder() (_ *holder, err error) {
 	}
 	// One processor and no collector: it does next to nothing. It leads a session
 	// of its own, so that a key pressed at the gate's terminal is not for it.
-	h.proc, err = os.StartProcess("/proc/self/exe", []string{"gatehouse", superviseMark}, &os.ProcAttr{
+	h.proc, err = os.StartProcess(program(), []string{"gatehouse", supervise.Mark}, &os.ProcAttr{
 		Dir: "/", Env: []string{"GOMAXPROCS=1", "GOGC=off"}, Files: theirs[:], Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
@@ -75,12 +76,30 @@ func newHolder() (_ *holder, err error) {
 	return h, nil
 }
 
+// program is what plays the supervisor: the small program that is shipped beside
+// the main one, as it was when the gate first needed it, or else this program.
+func program() string {
+	if f := small(); f != nil {
+		return fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+	}
+	return "/proc/self/exe"
+}
+
+// small is the small program, nil if there is none.
+var small = sync.OnceValue(func() *os.File {
+	path, ok := beside.Find("gatehouse-launch")
+	if !ok {
+		return nil
+	}
+	f, _ := beside.Copy("gatehouse-launch", path) // without it the main program does
+	return f
+})
+
 func (h *holder) process() session.Process { return h.who }
 
 func (h *holder) start(id string, s *Spec) error {
-	h.started = true
-	env := append(append([]string{}, s.Env...), marker+"="+id)
-	return writeFrame(h.conn, order{Path: s.Path, Args: s.Args, Env: env, Dir: s.Dir})
+	o := supervise.Order{Path: s.Path, Dir: s.Dir, Args: s.Args, Env: append(append([]string{}, s.Env...), marker+"="+id)}
+	return o.Send(h.conn)
 }
 
 func (h *holder) stdin() io.WriteCloser { return h.in }
@@ -95,17 +114,11 @@ func (h *holder) kill() {
 }
 
 func (h *holder) wait() ending {
-	for {
-		var w word
-		switch err := readFrame(h.conn, &w); {
-		case err != nil:
-			return ending{Code: ExitNone, Lost: true}
-		case w.Failed != "":
-			return ending{Code: w.Code, Failed: w.Failed}
-		case w.Over:
-			return ending{Code: w.Code}
-		}
+	w, err := supervise.Hear(h.conn)
+	if err != nil {
+		return ending{Code: ExitNone, Lost: true}
 	}
+	return ending{Code: w.Code, Failed: w.Failed}
 }
 
 func (h *holder) release() {
@@ -119,10 +132,7 @@ func (h *holder) release() {
 			_ = h.conn.Close()
 		}
 		if h.proc != nil {
-			if !h.started {
-				_ = h.proc.Kill() // it holds nothing yet
-			}
-			_, _ = h.proc.Wait()
+			_, _ = h.proc.Wait() // without the socket it ends
 		}
 	})
 }

@@ -12,9 +12,6 @@ import (
 
 var errNoTrees = errors.New("process trees cannot be held and ended for sure on this system: jobs run on Linux only")
 
-// MaybeSupervise does nothing where there are no supervisors.
-func MaybeSupervise() {}
-
 type holder struct{}
 
 func newHolder() (*holder, error) { return nil, errNoTrees }
@@ -29,3 +26,5 @@ func (*holder) wait() ending              { return ending{Code: ExitFailure, Fai
 func (*holder) release()                  {}
 
 func endLeft([]Job, time.Duration) []int { return nil }
+
+func tidyGroups() {}

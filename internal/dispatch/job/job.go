@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
@@ -55,8 +56,14 @@ type Spec struct {
 	// Sandbox confines the process; its command, directory, streams and
 	// environment are taken from here. Nil: not confined.
 	Sandbox *sandbox.Spec
-	// After runs when the tree is dead, before the outcome is recorded.
+	// Entering runs in the transaction that makes the job durable, for what is to
+	// be on record with it or not at all; it may run more than once.
+	Entering func(*store.Tx) error
+	// After runs when nothing of it runs any more, before the outcome is recorded;
+	// not if Start fails.
 	After func()
+	// Over is told how it ended, once that is on record; not if Start fails.
+	Over func(Job)
 }
 
 // The bounds of Spec.Idle.

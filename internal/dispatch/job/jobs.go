@@ -69,6 +69,8 @@ type Jobs struct {
 	dir   string
 	run   string // this run of the gate
 
+	recent recent
+
 	work sync.WaitGroup
 	quit chan struct{} // closed when no more jobs are taken
 
@@ -265,6 +267,12 @@ func (j *Jobs) Wait(ctx context.Context, id string, after int64) (Job, error) {
 
 // WaitOver is Wait for the end, whatever happens before.
 func (j *Jobs) WaitOver(ctx context.Context, id string) (Job, error) {
+	if l := j.find(id); l != nil { // then nothing has to be read to know that it runs
+		select {
+		case <-l.over:
+		case <-ctx.Done():
+		}
+	}
 	for after := int64(0); ; {
 		b, err := j.Wait(ctx, id, after)
 		if err != nil || b.State.Over() {
@@ -272,6 +280,38 @@ func (j *Jobs) WaitOver(ctx context.Context, id string) (Job, error) {
 		}
 		after = b.Seq
 	}
+}
+
+// Outcome is WaitOver for those who need not wait for the record: it returns a
+// job of this node as soon as its tree is dead and its result known. Should the
+// gate end before that is on record, the record will say unknown.
+func (j *Jobs) Outcome(ctx context.Context, id string) (Job, error) {
+	if l := j.find(id); l != nil {
+		select {
+		case <-l.told:
+			return l.snapshot(), nil
+		case <-l.over:
+		case <-ctx.Done():
+		}
+	}
+	return j.WaitOver(ctx, id)
+}
+
+// Recorded returns when the ends that an owner may have been told of are on
+// record, so that whoever reads then finds what it was told.
+func (j *Jobs) Recorded(ctx context.Context, owner call.Principal) error {
+	for _, l := range j.all() {
+		b := l.snapshot()
+		if !b.State.Over() || !sees(owner, &b) {
+			continue
+		}
+		select {
+		case <-l.over:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
 }
 
 // Result returns a piece of the output.

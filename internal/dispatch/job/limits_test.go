@@ -15,9 +15,11 @@ import (
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/keyring"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/needtest"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/session"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/store"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/store/storetest"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
@@ -193,6 +195,60 @@ func TestLimits(t *testing.T) {
 		if err := h.Cancel(t.Context(), owner, third.ID); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// TestLimitsOfNodes: nodes that share a database together run no more than may;
+// what is too much waits, and starts when a job of another node is over.
+func TestLimitsOfNodes(t *testing.T) {
+	t.Parallel()
+	opts := storetest.Postgres(t)
+	keys := filepath.Join(t.TempDir(), "keys")
+	node := func(name string, fn func(*house)) {
+		opts.Node = name
+		on(t, storetest.Open(t, opts), func(o *job.Options) {
+			shared, err := keyring.Load(keys, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Keys = shared
+			o.Limits = func() job.Limits { return job.Limits{Running: 3, PerCLI: 2} }
+		}, func(_ *testing.T, h *house) { fn(h) })
+	}
+	node("one", func(one *house) {
+		node("two", func(two *house) {
+			cli := func(name string) func(*job.Spec) { return func(s *job.Spec) { s.CLI = name } }
+			a1 := one.start(script(t, `sleep 1000`, cli("a")))
+			a2 := two.start(script(t, `sleep 1000`, cli("a")))
+			a3 := two.start(script(t, `sleep 1000`, cli("a"))) // one too many of this CLI
+			b1 := two.start(script(t, `sleep 1000`, cli("b")))
+			c1 := one.start(script(t, `true`, cli("c"))) // one too many in all
+			for name, b := range map[string]job.Job{"a1": a1, "a2": a2, "b1": b1} {
+				if b.State != job.Running {
+					t.Errorf("%s: %+v", name, b)
+				}
+			}
+			for name, b := range map[string]job.Job{"a3": a3, "c1": c1} {
+				if b.State != job.Queued {
+					t.Errorf("%s: %+v", name, b)
+				}
+			}
+			if err := two.Cancel(t.Context(), owner, b1.ID); err != nil {
+				t.Fatal(err)
+			}
+			if b := one.await(c1.ID); b.State != job.Completed {
+				t.Errorf("it had to wait for another node: %+v", b)
+			}
+			if err := one.Cancel(t.Context(), owner, a1.ID); err != nil {
+				t.Fatal(err)
+			}
+			for b := a3; b.State != job.Running; {
+				var err error
+				if b, err = two.Wait(t.Context(), a3.ID, b.Seq); err != nil || b.State.Over() {
+					t.Fatalf("%+v %v", b, err)
+				}
+			}
+		})
 	})
 }
 

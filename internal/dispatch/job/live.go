@@ -27,9 +27,13 @@ type reason struct {
 type live struct {
 	spec    Spec
 	tree    tree
+	out     *outputLog
+	errs    *outputLog
+	broken  error         // why its output cannot be kept
 	turn    chan struct{} // closed when it may run
 	stopped chan struct{} // closed when it is to end
-	over    chan struct{} // closed when its tree is dead and its end recorded, or was given up
+	told    chan struct{} // closed when its tree is dead and its end known, which is recorded next
+	over    chan struct{} // closed when its end is recorded, or was given up
 	running bool          // it has a place; guarded by Jobs.mu
 
 	heard atomic.Int64 // when the process was last heard, in nanoseconds
@@ -56,6 +60,14 @@ func (l *live) retried(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.job.Retries = n
+}
+
+// tell lets those who wait for the job here know how it ended.
+func (l *live) tell(b Job) {
+	b.Ended = time.Now().UTC().Truncate(time.Microsecond)
+	b.Seq++
+	l.set(b)
+	close(l.told)
 }
 
 // stop ends a job. The first reason stays.
@@ -108,23 +120,18 @@ func (j *Jobs) attend(l *live) {
 	defer j.leave(l)
 	defer l.tree.release()
 	l.sign()
-	out, err := newLog(j.logPath(l.spec.ID, "out"), j.output(), j.opts.Redact)
+	out, errs := l.out, l.errs
+	err := l.broken
+	if err == nil {
+		err = l.tree.start(l.spec.ID, &l.spec)
+	}
 	if err != nil {
+		j.dropLogs(l)
 		j.giveUp(l, err)
 		return
 	}
-	errs, err := newLog(j.logPath(l.spec.ID, "err"), j.output(), j.opts.Redact)
-	if err != nil {
-		_, _ = out.Close()
-		j.giveUp(l, err)
-		return
-	}
-	if err := l.tree.start(l.spec.ID, &l.spec); err != nil {
-		_, _ = out.Close()
-		_, _ = errs.Close()
-		j.giveUp(l, err)
-		return
-	}
+	late := time.AfterFunc(fillWait, j.fill)
+	defer late.Stop()
 	e, driven := j.converse(l, out, errs)
 	if e.Lost {
 		// The supervisor was killed. What it held is found without it.
@@ -140,19 +147,35 @@ func (j *Jobs) attend(l *live) {
 	if err := errors.Join(errOut, errErr); err != nil && !errors.Is(err, errOverflow) {
 		j.log.Warn("output of a job could not be kept", "job", l.spec.ID, "error", err)
 	}
-	if l.spec.After != nil {
-		l.spec.After()
-	}
 	j.finish(l, e, driven)
+}
+
+// openLogs makes the files for a job's output.
+func (j *Jobs) openLogs(l *live) (err error) {
+	if l.out, err = newLog(j.logPath(l.spec.ID, "out"), j.output(), j.opts.Redact); err != nil {
+		return err
+	}
+	if l.errs, err = newLog(j.logPath(l.spec.ID, "err"), j.output(), j.opts.Redact); err != nil {
+		j.dropLogs(l)
+	}
+	return err
+}
+
+// dropLogs removes the files of a job that did not start.
+func (j *Jobs) dropLogs(l *live) {
+	for stream, log := range map[string]*outputLog{"out": l.out, "err": l.errs} {
+		if log != nil {
+			_, _ = log.Close() // it is empty
+			_ = os.Remove(j.logPath(l.spec.ID, stream))
+		}
+	}
+	l.out, l.errs = nil, nil
 }
 
 func (j *Jobs) output() int64 { return j.opts.Limits().withDefaults().Output }
 
 // giveUp ends a job whose process never ran.
 func (j *Jobs) giveUp(l *live, err error) {
-	if l.spec.After != nil {
-		l.spec.After()
-	}
 	l.stop(reason{Failed, ExitFailure, "spawn_error", "it could not be started: " + err.Error()})
 	j.finish(l, ending{Code: ExitNone}, nil)
 }
@@ -299,8 +322,8 @@ func (w *watched) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// finish records how a job ended. It is tried until it is durable, or until the
-// lease is over and others have said that nobody knows.
+// finish tells how a job ended, and records it. That is tried until it is
+// durable, or until the lease is over and others have said that nobody knows.
 func (j *Jobs) finish(l *live, e ending, driven error) {
 	b := l.snapshot()
 	j.judge(l, &b, e, driven)
@@ -310,12 +333,24 @@ func (j *Jobs) finish(l *live, e ending, driven error) {
 	if err := j.parse(l, &b); err != nil {
 		j.log.Warn("the result of a job could not be kept", "job", b.ID, "error", err)
 	}
+	l.tell(b)
+	j.fill()
+	if l.spec.After != nil {
+		l.spec.After()
+	}
 	wait := 10 * time.Millisecond
 	for began := time.Now(); ; wait = min(2*wait, time.Second) {
 		ctx, cancel := context.WithTimeout(context.Background(), j.opts.Lease)
-		err := j.store.Write(ctx, func(tx *store.Tx) error { return j.conclude(tx, b) })
+		var final Job
+		err := j.store.Write(ctx, func(tx *store.Tx) (err error) {
+			final, err = j.conclude(tx, b)
+			return err
+		})
 		cancel()
 		if err == nil {
+			if l.spec.Over != nil {
+				l.spec.Over(final)
+			}
 			return
 		}
 		if errors.Is(err, store.ErrClosed) || time.Since(began) > j.opts.Lease {
@@ -383,21 +418,22 @@ func (j *Jobs) parse(l *live, b *Job) error {
 	return nil
 }
 
-// conclude writes the end, if the job is still this run's.
-func (j *Jobs) conclude(tx *store.Tx, b Job) error {
+// conclude writes the end, if the job is still this run's, and returns what is on
+// record then.
+func (j *Jobs) conclude(tx *store.Tx, b Job) (Job, error) {
 	now, err := tx.Now()
 	if err != nil {
-		return err
+		return b, err
 	}
 	was, err := j.read(tx, b.ID, tx.ForUpdate())
 	if err != nil {
-		return err
+		return b, err
 	}
 	if was.State.Over() || was.run != j.run {
-		return nil // others have said what they could
+		return was, nil // others have said what they could
 	}
 	b.cancel, b.Seq = was.cancel, was.Seq
-	return j.over(tx, &b, now)
+	return b, j.over(tx, &b, now)
 }
 
 // over writes a final state.
@@ -408,5 +444,6 @@ func (j *Jobs) over(tx *store.Tx, b *Job, now time.Time) error {
 		phase = "completed"
 	}
 	b.Seq++
+	store.Notify(tx, freeTopic, "")
 	return errors.Join(j.update(tx, b), j.record(tx, b), note(tx, b.ID, now, Event{Phase: phase, Kind: "terminal", Text: string(b.State)}))
 }

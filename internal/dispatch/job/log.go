@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sync"
 	"unicode/utf8"
 
@@ -18,8 +19,8 @@ import (
 var errOverflow = errors.New("the output is larger than is kept")
 
 // maxLine is how much of an unfinished line waits for its end before it is
-// written as it is; a secret that is longer than that is no secret.
-const maxLine = 4 << 20
+// written in parts. Up to keptBack of it stays, so that no secret is cut in two.
+const maxLine, keptBack = 4 << 20, 64 << 10
 
 // pemBegin and pemEnd enclose keys, which have many lines.
 var pemBegin, pemEnd = []byte("-----BEGIN "), []byte("-----END ")
@@ -35,6 +36,7 @@ type outputLog struct {
 	pending []byte
 	size    int64
 	full    bool
+	skip    bool // the rest of the line is left out
 }
 
 func newLog(path string, limit int64, redact func() *content.Redactor) (*outputLog, error) {
@@ -50,12 +52,23 @@ func (l *outputLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending = append(l.pending, p...)
+	if l.skip {
+		at := bytes.IndexByte(l.pending, '\n')
+		if l.skip = at < 0; l.skip {
+			l.pending = l.pending[:0]
+			return len(p), nil
+		}
+		l.pending = append(l.pending[:0], l.pending[at:]...)
+	}
 	end := bytes.LastIndexByte(l.pending, '\n') + 1
 	if open := unclosed(l.pending[:end]); open >= 0 {
 		end = open
 	}
-	if len(l.pending) > maxLine {
-		end = len(l.pending)
+	if end == 0 && len(l.pending) > maxLine {
+		if end = safeCut(l.redact(), l.pending); end == 0 {
+			l.pending, l.skip = append(l.pending[:0], leftOut...), true
+			end = len(l.pending)
+		}
 	}
 	if end == 0 {
 		return len(p), nil
@@ -63,6 +76,30 @@ func (l *outputLog) Write(p []byte) (int, error) {
 	err := l.flush(l.pending[:end])
 	l.pending = append(l.pending[:0], l.pending[end:]...)
 	return len(p), err
+}
+
+// leftOut stands for a line in which nothing but secrets could be cut.
+const leftOut = "[a line without a place to cut was left out]"
+
+// safeCut is where a long text can be cut so that no secret is on both sides:
+// where both sides, redacted apart, are what they are together. It is 0 if there
+// is no such place.
+func safeCut(r *content.Redactor, text []byte) int {
+	for at := len(text) - keptBack; at > len(text)-3*keptBack; at -= keptBack / 8 {
+		cut := at - tail(text[:at])
+		left, right := text[cut-keptBack:cut], text[cut:min(len(text), cut+keptBack)]
+		if redactedAs(r, left)+redactedAs(r, right) == redactedAs(r, text[cut-keptBack:min(len(text), cut+keptBack)]) {
+			return cut
+		}
+	}
+	return 0
+}
+
+// markerNumber is what differs between markers for the same thing.
+var markerNumber = regexp.MustCompile(`\[redacted:([a-z0-9-]+):[0-9]+\]`)
+
+func redactedAs(r *content.Redactor, b []byte) string {
+	return markerNumber.ReplaceAllString(string(redactLines(r, b)), "[redacted:$1]")
 }
 
 // unclosed is where a key begins that has not ended, -1 if there is none.

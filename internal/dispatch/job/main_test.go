@@ -5,13 +5,15 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch/job"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/supervise"
 	"github.com/seed-3ebc6b8a/gatehouse/sandbox"
 )
 
 func TestMain(m *testing.M) {
 	sandbox.MaybeLaunch()
-	job.MaybeSupervise()
+	if supervise.Requested() {
+		supervise.Main()
+	}
 	maybeGate()
 	goleak.VerifyTestMain(m)
 }

@@ -24,8 +24,10 @@ const leftPatience = 3 * time.Second
 func (j *Jobs) recover(ctx context.Context) error {
 	var jobs []Job
 	err := j.store.Read(ctx, func(tx *store.Tx) (err error) {
-		jobs, err = j.orphans(tx, `node = $1 AND run <> $2`, j.store.Node(), j.run)
-		return err
+		if jobs, err = j.orphans(tx, `node = $1 AND run <> $2`, j.store.Node(), j.run); err != nil {
+			return err
+		}
+		return j.loadRecent(tx)
 	})
 	if err != nil {
 		return err
@@ -33,6 +35,7 @@ func (j *Jobs) recover(ctx context.Context) error {
 	if err := j.orphaned(ctx, jobs, "the gate ended while it ran"); err != nil {
 		return err
 	}
+	tidyGroups()
 	return j.store.Write(ctx, func(tx *store.Tx) error {
 		_, err := tx.Exec(`DELETE FROM job_lease WHERE node = $1 AND run <> $2`, j.store.Node(), j.run)
 		return err
@@ -262,6 +265,7 @@ func (j *Jobs) tidy(ctx context.Context) {
 		if err != nil {
 			return err
 		}
+		j.recent.forget(now.Add(-j.opts.Window))
 		for _, id := range ids {
 			_, errJob := tx.Exec(`DELETE FROM job WHERE id = $1`, id)
 			_, errEvent := tx.Exec(`DELETE FROM job_event WHERE job = $1`, id)

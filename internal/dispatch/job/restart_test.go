@@ -27,8 +27,12 @@ import (
 // gateOrder is what a gate in another process does, so that it can be killed.
 type gateOrder struct {
 	Dir, DSN, Node, Keys, Jobs, Work string
+	Alone                            bool
 	Count, Running                   int
 	Lease                            time.Duration
+	// Starved is how long the gate cannot open anything, from before the first
+	// job is asked for.
+	Starved time.Duration
 }
 
 // busy is a job that starts a double-forked child in a session of its own; both
@@ -56,7 +60,7 @@ func gate(raw string) error {
 	if err := json.Unmarshal([]byte(raw), &o); err != nil {
 		return err
 	}
-	s, err := store.Open(context.Background(), store.Options{Dir: o.Dir, DSN: o.DSN, Node: o.Node})
+	s, err := store.Open(context.Background(), store.Options{Dir: o.Dir, DSN: o.DSN, Node: o.Node, Alone: o.Alone})
 	if err != nil {
 		return err
 	}
@@ -69,6 +73,9 @@ func gate(raw string) error {
 		dir := filepath.Join(o.Work, strconv.Itoa(i))
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return err
+		}
+		if o.Starved > 0 {
+			starve(o.Starved)
 		}
 		b, err := jobs.Start(context.Background(), job.Spec{CLI: "sh", Owner: owner, Path: "/bin/sh", Args: []string{"-c", busy},
 			Env: []string{"PATH=/usr/bin:/bin", "D=" + dir}, Dir: dir})
@@ -86,7 +93,7 @@ func (o *gateOrder) options(s *store.Store) job.Options {
 		panic(err) // a test's own directory
 	}
 	redactor := content.NewRedactor(content.RedactorConfig{})
-	return job.Options{Store: s, Keys: keys, Dir: o.Jobs, Redact: func() *content.Redactor { return redactor }, Lease: o.Lease,
+	return job.Options{Store: s, Keys: keys, Dir: o.Jobs, Redact: func() *content.Redactor { return redactor }, Lease: o.Lease, Backoff: 50 * time.Millisecond,
 		Limits: func() job.Limits { return job.Limits{Running: o.Running, PerCLI: o.Running} }}
 }
 
@@ -127,7 +134,7 @@ func startGate(t *testing.T, o gateOrder) (*exec.Cmd, []string) {
 // order makes the order of a gate on a test's database.
 func order(t *testing.T, opts store.Options, count int) gateOrder {
 	dir := t.TempDir()
-	return gateOrder{Dir: opts.Dir, DSN: opts.DSN, Node: opts.Node, Keys: filepath.Join(dir, "keys"), Jobs: filepath.Join(dir, "jobs"),
+	return gateOrder{Dir: opts.Dir, DSN: opts.DSN, Node: opts.Node, Alone: opts.Alone, Keys: filepath.Join(dir, "keys"), Jobs: filepath.Join(dir, "jobs"),
 		Work: filepath.Join(dir, "work"), Count: count, Running: count}
 }
 
@@ -146,6 +153,7 @@ func TestKill9(t *testing.T) {
 
 func testKill9(t *testing.T, opts store.Options, alsoSupervisors bool) {
 	const count, queued = 50, 5
+	opts.Alone = opts.DSN == "" // as the gate has it: then starts are in the journal
 	o := order(t, opts, count+queued)
 	o.Running = count
 	cmd, ids := startGate(t, o)

@@ -4,7 +4,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 
@@ -18,6 +20,9 @@ func topic(id string) string { return "job " + id }
 
 // cancelTopic is where wishes to cancel are announced, with the job as payload.
 const cancelTopic = "job-cancel"
+
+// freeTopic is where it is announced that a job is over, and its place free.
+const freeTopic = "job-free"
 
 const columns = `id, cli, correlation, request_key, approval, agent, session, path, state, exit_code, error, category, retries, node, run,
 	pid, pid_start, uid, boot, machine, asked, started, ended, expires, stdout, stderr, confined, cancel, sealed, result, mac`
@@ -45,15 +50,20 @@ func blob(b []byte) []byte {
 	return b
 }
 
+// The tables whose new rows can wait in the store's journal: the start of a job
+// is one write and one sync.
+var (
+	jobTable   = store.NewTable("job", strings.FieldsFunc(columns, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })...)
+	eventTable = store.NewTable("job_event", "job", "seq", "time", "phase", "kind", "words")
+)
+
 func (j *Jobs) insert(tx *store.Tx, b *Job) error {
 	p := b.process
-	_, err := tx.Exec(`INSERT INTO job (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-		$16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31)`,
+	return tx.Put(jobTable,
 		b.ID, b.CLI, b.CorrelationID, b.RequestKey, b.Approval, b.Owner.Agent, b.Owner.Session, b.Owner.Path, string(b.State), b.ExitCode,
 		b.Error, b.Category, b.Retries, b.Node, b.run, p.PID, int64(p.Start), int64(p.UID), p.Boot, p.Machine,
 		keyring.Micros(b.Asked), keyring.Micros(b.Started), keyring.Micros(b.Ended), keyring.Micros(b.Expires), b.Stdout, b.Stderr,
 		number(b.Confined), number(b.cancel), blob(b.sealed), blob(b.result), j.row(b).Sum())
-	return err
 }
 
 // update writes what may change about a job.
@@ -119,6 +129,12 @@ func (j *Jobs) unseal(b *Job) error {
 
 // maxEvents bounds the progress of a job that is kept.
 const maxEvents = 64
+
+// begin notes the first event of a job.
+func begin(tx *store.Tx, id string, now time.Time, e Event) error {
+	store.Notify(tx, topic(id), "")
+	return tx.Put(eventTable, id, 1, keyring.Micros(now), e.Phase, e.Kind, e.Text)
+}
 
 // note adds an event and wakes up who waits for the job.
 func note(tx *store.Tx, id string, now time.Time, e Event) error {

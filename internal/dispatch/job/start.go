@@ -29,7 +29,9 @@ func (j *Jobs) Start(ctx context.Context, s Spec) (Job, error) {
 	}
 	if now {
 		err = j.begin(ctx, l)
-	} else {
+		now = !errors.Is(err, errFull)
+	}
+	if !now {
 		err = j.queue(ctx, l)
 	}
 	b := l.snapshot()
@@ -57,7 +59,7 @@ func (j *Jobs) newLive(s Spec) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &live{spec: s, over: make(chan struct{}), turn: make(chan struct{}), stopped: make(chan struct{})}
+	l := &live{spec: s, told: make(chan struct{}), over: make(chan struct{}), turn: make(chan struct{}), stopped: make(chan struct{})}
 	l.job = Job{ID: s.ID, CLI: s.CLI, CorrelationID: s.CorrelationID, RequestKey: s.RequestKey, Approval: s.Approval, Owner: s.Owner,
 		ExitCode: ExitNone, Node: j.store.Node(), run: j.run, sealed: sealed, Confined: s.Sandbox != nil}
 	return l, nil
@@ -126,7 +128,7 @@ func (j *Jobs) queue(ctx context.Context, l *live) error {
 	base := l.snapshot()
 	base.State = Queued
 	var got Job
-	err := j.store.Write(ctx, func(tx *store.Tx) (err error) {
+	err := j.store.WriteLight(ctx, func(tx *store.Tx) (err error) {
 		got, err = j.enter(tx, l, base, Event{Phase: "queued", Kind: "lifecycle", Text: "it waits for its turn"})
 		return err
 	})
@@ -138,12 +140,15 @@ func (j *Jobs) queue(ctx context.Context, l *live) error {
 	}
 	limits := j.opts.Limits().withDefaults()
 	j.mu.Lock()
-	if j.free(limits, l.spec.CLI) { // a place became free meanwhile
+	switch {
+	case l.running: // it has a place here, and waits for other nodes
+		close(l.turn)
+	case j.free(limits, l.spec.CLI): // a place became free meanwhile
 		j.running[""]++
 		j.running[l.spec.CLI]++
 		l.running = true
 		close(l.turn)
-	} else {
+	default:
 		j.waiting = append(j.waiting, l)
 	}
 	j.mu.Unlock()
@@ -166,15 +171,60 @@ func (j *Jobs) await(l *live, most time.Duration) {
 		j.leave(l)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), j.opts.Lease)
-	defer cancel()
-	if err := j.begin(ctx, l); err != nil {
+	if err := j.beginIfRoom(l, timer.C); err != nil {
 		l.stop(reason{Failed, ExitFailure, "spawn_error", "it could not be started: " + err.Error()})
 		j.finish(l, ending{Code: ExitNone}, nil)
 		j.leave(l)
 		return
 	}
 	j.attend(l)
+}
+
+// beginIfRoom begins a job when the nodes together have room for it.
+func (j *Jobs) beginIfRoom(l *live, late <-chan time.Time) error {
+	waiting, done := context.WithCancel(context.Background())
+	defer done()
+	freed := j.store.Subscribe(waiting, freeTopic)
+	for {
+		ctx, cancel := context.WithTimeout(waiting, j.opts.Lease)
+		err := j.begin(ctx, l)
+		cancel()
+		if !errors.Is(err, errFull) {
+			return err
+		}
+		select {
+		case <-freed:
+		case <-time.After(j.opts.Lease): // that a node went away with its jobs is told by nobody
+		case <-l.stopped:
+			return err
+		case <-late:
+			l.stop(reason{Expired, ExitQueue, "saturated", "it waited too long for its turn; nothing was run"})
+			return err
+		}
+	}
+}
+
+// errFull says that the nodes together run as many jobs as they may.
+var errFull = errors.New("as many jobs run on all nodes as may")
+
+// room judges, in the transaction of the start record, whether the nodes that
+// share a database together have room for another job of a CLI. Nodes judge one
+// after the other: each locks the leases of all. A node that is alone has
+// counted already.
+func (j *Jobs) room(tx *store.Tx, cli string) error {
+	if tx.Alone() {
+		return nil
+	}
+	if _, err := store.All(tx, func(rows *store.Rows) (run string, err error) { return run, rows.Scan(&run) },
+		`SELECT run FROM job_lease ORDER BY run`+tx.ForUpdate()); err != nil {
+		return err
+	}
+	var all, same int
+	err := tx.QueryRow(`SELECT count(*), coalesce(sum(CASE WHEN cli = $1 THEN 1 ELSE 0 END), 0) FROM job WHERE state = 'running'`, cli).Scan(&all, &same)
+	if limits := j.opts.Limits().withDefaults(); err == nil && (all >= limits.Running || same >= limits.PerCLI) {
+		err = errFull
+	}
+	return err
 }
 
 // begin makes the process ready and the start record durable, in this order,
@@ -224,8 +274,10 @@ func (j *Jobs) beginOnce(ctx context.Context, l *live) error {
 	}
 	base := l.snapshot()
 	base.State, base.process = Running, t.process()
+	logs := make(chan error, 1)
+	go func() { logs <- j.openLogs(l) }() // while the record is written
 	var got Job
-	err = j.store.Write(ctx, func(tx *store.Tx) (err error) {
+	err = j.store.WriteLight(ctx, func(tx *store.Tx) (err error) {
 		e := Event{Phase: "starting", Kind: "lifecycle", Text: "its process is started"}
 		if base.Asked.IsZero() {
 			got, err = j.enter(tx, l, base, e)
@@ -237,12 +289,14 @@ func (j *Jobs) beginOnce(ctx context.Context, l *live) error {
 	if errors.Is(err, store.ErrInDoubt) {
 		err = j.confirm(ctx, l, err)
 	}
+	noLogs := <-logs
 	if err != nil || got.Deduplicated {
+		j.dropLogs(l)
 		t.release()
 	}
 	if err == nil {
 		l.set(got)
-		l.tree = t
+		l.tree, l.broken = t, noLogs
 	}
 	return err
 }
@@ -265,20 +319,29 @@ func (j *Jobs) enter(tx *store.Tx, l *live, b Job, e Event) (Job, error) {
 	if err != nil {
 		return b, err
 	}
-	if l.spec.Reuse {
+	if l.spec.Reuse && j.recent.known(l.spec.RequestKey) {
 		same, found, err := j.reusable(tx, l.spec.RequestKey, l.spec.Owner.Agent, now)
 		if err != nil || found {
 			return same, err
 		}
 	}
+	j.recent.add(l.spec.RequestKey, now)
 	b.Asked, b.Seq = now, 1
 	if b.State == Running {
 		b.Started = now
+		if err := j.room(tx, b.CLI); err != nil {
+			return b, err
+		}
 		if err := j.record(tx, &b); err != nil {
 			return b, err
 		}
 	}
-	return b, errors.Join(j.insert(tx, &b), note(tx, b.ID, now, e))
+	if l.spec.Entering != nil {
+		if err := l.spec.Entering(tx); err != nil {
+			return b, err
+		}
+	}
+	return b, errors.Join(j.insert(tx, &b), begin(tx, b.ID, now, e))
 }
 
 // promote writes the start record of a job that waited.
@@ -294,6 +357,9 @@ func (j *Jobs) promote(tx *store.Tx, l *live, base Job, e Event) (Job, error) {
 	if b.State != Queued || b.run != j.run || b.cancel {
 		return base, fmt.Errorf("%w: the job is not waiting any more", ErrInvalid)
 	}
+	if err := j.room(tx, b.CLI); err != nil {
+		return base, err
+	}
 	b.State, b.process, b.Started, b.Retries = Running, base.process, now, base.Retries
 	b.Seq++
 	return b, errors.Join(j.update(tx, &b), j.record(tx, &b), note(tx, b.ID, now, e))
@@ -307,7 +373,7 @@ func (j *Jobs) mayRun(tx *store.Tx, l *live) (time.Time, error) {
 		return now, err
 	}
 	var until int64
-	if err := tx.QueryRow(`SELECT coalesce(max(until), 0) FROM job_lease WHERE run = $1`, j.run).Scan(&until); err != nil {
+	if err := tx.Settled(`SELECT coalesce(max(until), 0) FROM job_lease WHERE run = $1`, j.run).Scan(&until); err != nil {
 		return now, err
 	}
 	if until < now.UnixMicro() {
@@ -328,8 +394,7 @@ func (j *Jobs) record(tx *store.Tx, b *Job) error {
 	return j.opts.Record(tx, b)
 }
 
-// take returns a tree that waits for its order. One supervisor is kept ready,
-// since starting a program of this size takes longer than most commands run.
+// take returns a tree that waits for its order.
 func (j *Jobs) take(s *Spec) (tree, error) {
 	if s.Sandbox != nil {
 		return newConfined(), nil
@@ -337,40 +402,39 @@ func (j *Jobs) take(s *Spec) (tree, error) {
 	j.mu.Lock()
 	h := j.spare
 	j.spare = nil
-	fill := !j.filling && !j.closing
-	if fill {
-		j.filling = true
-		j.work.Add(1)
-	}
 	j.mu.Unlock()
-	if fill {
-		go j.fill()
-	}
 	if h != nil {
 		return h, nil
 	}
 	return newHolder()
 }
 
-// fillWait keeps the start of the next supervisor out of the way of the job that
-// took the last one.
+// fillWait is how long a job may run before a supervisor for the next one is
+// started beside it.
 const fillWait = 100 * time.Millisecond
 
+// fill starts a supervisor for the next job, unless one is ready.
 func (j *Jobs) fill() {
-	defer j.work.Done()
-	select {
-	case <-j.quit:
-	case <-time.After(fillWait):
-	}
-	h, err := newHolder()
 	j.mu.Lock()
-	j.filling = false
-	keep := err == nil && !j.closing && j.spare == nil
-	if keep {
-		j.spare = h
+	if j.filling || j.closing || j.spare != nil {
+		j.mu.Unlock()
+		return
 	}
+	j.filling = true
+	j.work.Add(1)
 	j.mu.Unlock()
-	if !keep && err == nil {
-		h.release()
-	}
+	go func() {
+		defer j.work.Done()
+		h, err := newHolder()
+		j.mu.Lock()
+		j.filling = false
+		keep := err == nil && !j.closing
+		if keep {
+			j.spare = h
+		}
+		j.mu.Unlock()
+		if !keep && err == nil {
+			h.release()
+		}
+	}()
 }

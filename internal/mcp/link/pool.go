@@ -194,12 +194,9 @@ func (c *poolConn) exchange(to place, header http.Header, body []byte) (*http.Re
 	if err != nil {
 		return nil, err
 	}
-	c.out = append(head, body...)
-	if _, err := c.TCPConn.Write(c.out); err != nil {
+	c.out = head
+	if _, err := (&net.Buffers{head, body}).WriteTo(c.TCPConn); err != nil {
 		return nil, err
-	}
-	if cap(c.out) > 16<<10 {
-		c.out = nil
 	}
 	for {
 		c.room = maxHead

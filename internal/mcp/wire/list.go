@@ -97,7 +97,12 @@ func (l *List) Write(keep func(Item) []byte, set map[string]jsontext.Value) []by
 
 // Member returns the value of an object's member, nil if there is none.
 func Member(object jsontext.Value, name string) (found jsontext.Value) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if bytes.IndexByte(object, '\\') < 0 && !bytes.Contains(object, []byte(name)) {
+		return nil // without escapes a name is written as it is
+	}
+	r := read(object)
+	defer r.done()
+	dec := r.dec
 	if dec.PeekKind() != '{' {
 		return nil
 	}
@@ -113,7 +118,9 @@ func Member(object jsontext.Value, name string) (found jsontext.Value) {
 
 // Members lists the members of an object in their order.
 func Members(object jsontext.Value) (names []string, values []jsontext.Value) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(object))
+	r := read(object)
+	defer r.done()
+	dec := r.dec
 	if dec.PeekKind() != '{' {
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -77,7 +78,9 @@ func (m *Message) Kind() Kind {
 
 // Parse reads a message. The message keeps raw, which must not change.
 func Parse(raw []byte) (*Message, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	r := read(raw)
+	defer r.done()
+	dec := r.dec
 	switch dec.PeekKind() {
 	case '{':
 	case '[':
@@ -137,6 +140,34 @@ func Parse(raw []byte) (*Message, error) {
 		return nil, errors.New("not a JSON-RPC message: neither a request, a notification nor a response")
 	}
 	return m, nil
+}
+
+// reading is a decoder that is used again: what it needs while it reads is made
+// once.
+type reading struct {
+	dec *jsontext.Decoder
+	buf bytes.Buffer
+}
+
+var readings = sync.Pool{New: func() any {
+	r := new(reading)
+	r.dec = jsontext.NewDecoder(&r.buf)
+	return r
+}}
+
+// read returns a decoder of a text, which must be given back.
+func read(raw []byte) *reading {
+	r := readings.Get().(*reading)
+	r.buf = *bytes.NewBuffer(raw)
+	r.dec.Reset(&r.buf)
+	return r
+}
+
+// done gives the decoder back, without the text.
+func (r *reading) done() {
+	r.buf = bytes.Buffer{}
+	r.dec.Reset(&r.buf)
+	readings.Put(r)
 }
 
 // readParams notes the members of the parameters and of their metadata.

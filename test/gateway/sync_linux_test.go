@@ -1,0 +1,8 @@
+package gateway_test
+
+import (
+	"os"
+	"syscall"
+)
+
+func dataSync(f *os.File) error { return syscall.Fdatasync(int(f.Fd())) }
