@@ -64,11 +64,27 @@ type Task struct {
 	// Sandbox has the CLI run confined to its working directory.
 	Sandbox bool `json:"sandbox,omitzero"`
 
+	// Budget hands the run a part of a plan's budget.
+	Budget *TaskBudget `json:"budget,omitzero"`
+
 	// What follows has no effect on what is done, and is left out of the
 	// arguments that are decided on.
 
 	CorrelationID string `json:"correlationId,omitzero"`
 	ForceRefresh  bool   `json:"forceRefresh,omitzero"`
+}
+
+// TaskBudget is the part of a budget of the caller's that a run may draw from.
+// It is set aside while the run goes on, and what is left goes back.
+type TaskBudget struct {
+	ID    string      `json:"id"`
+	Needs []TaskShare `json:"needs"`
+}
+
+// TaskShare is a need, such as fs.write:./src/**, and how often.
+type TaskShare struct {
+	Need string `json:"need"`
+	Uses int    `json:"uses,omitzero"`
 }
 
 // PromptParts is a prompt in parts, of which all but the task stay the same
@@ -132,6 +148,9 @@ func (t *Task) check() error {
 	}
 	if t.IdleTimeoutMs != 0 && (t.IdleTimeoutMs < MinIdleMs || t.IdleTimeoutMs > MaxIdleMs) {
 		return &InvalidError{Field: "idleTimeoutMs", Problem: fmt.Sprintf("must be from %d to %d", MinIdleMs, MaxIdleMs)}
+	}
+	if b := t.Budget; b != nil && (b.ID == "" || len(b.Needs) == 0) {
+		return &InvalidError{Field: "budget", Problem: "names a budget and what the run gets of it"}
 	}
 	if t.SessionID != "" && t.ResumeLatest {
 		return &InvalidError{Field: "sessionId", Problem: "and resumeLatest exclude each other"}

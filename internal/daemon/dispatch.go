@@ -49,7 +49,7 @@ func (d *daemon) openDispatch() {
 		Confine: d.confine,
 		Ask: func(r dispatch.Run) inrun.Ask {
 			return d.asker(&dispatched{
-				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Correlation: r.Call.Correlation, Dir: r.Dir, Confined: r.Confined, Plan: r.Task.Plans(),
+				CLI: r.CLI, Owner: r.Call.Principal, Job: r.JobID, Correlation: r.Call.Correlation, Dir: r.Dir, Confined: r.Confined, Plan: r.Task.Plans(), Budget: r.Budget,
 				Hold: func() func() { return d.jobs.Hold(r.JobID) },
 			})
 		},

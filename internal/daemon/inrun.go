@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/call"
+	"github.com/seed-3ebc6b8a/gatehouse/internal/dispatch"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/gate"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/hook"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/inrun"
@@ -26,6 +27,8 @@ type dispatched struct {
 	// Confined says that the run is in a sandbox of the gate's: it reaches
 	// neither the gate's files nor its socket.
 	Confined bool
+	// Budget is the part of the owner's that it may draw from, "" for none.
+	Budget string
 	// Plan says that the run may look and change nothing.
 	Plan bool
 	// Hold stops the job's idle clock.
@@ -35,7 +38,7 @@ type dispatched struct {
 // principal is who the calls of the run are made by.
 func (r *dispatched) principal(path string) call.Principal {
 	p := r.Owner
-	p.Path = call.Below(call.Below(p.Path, r.CLI+":"+r.Job), path)
+	p.Path = call.Below(dispatch.RunPath(p, r.CLI, r.Job), path)
 	return p
 }
 
@@ -59,7 +62,7 @@ func (d *daemon) asker(r *dispatched) inrun.Ask {
 			Dir: observe.RealDir(dir), HostID: t.ID, Parent: r.Job, Correlation: r.Correlation, Held: r.Confined, Rewrites: at.Wraps(),
 		}
 		release := r.Hold()
-		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host", Plan: r.Plan})
+		ans := d.gate.Submit(ctx, gate.Submission{Call: c, Wait: askWait, Runs: "host", Plan: r.Plan, Budget: r.Budget})
 		release()
 		if ans.Verdict != gate.Allowed {
 			return inrun.Verdict{Why: ans.Message}

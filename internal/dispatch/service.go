@@ -73,7 +73,9 @@ type Run struct {
 	CallID string
 	// Confined says that it is in a sandbox.
 	Confined bool
-	Task     *call.Task
+	// Budget is the part of the asker's that it may draw from, "" for none.
+	Budget string
+	Task   *call.Task
 }
 
 // Service hands requests to CLIs. It is safe for concurrent use.
@@ -227,9 +229,8 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	spec := job.Spec{
 		ID: p.jobID, CLI: p.cli, CorrelationID: p.task.CorrelationID, Approval: rec.ID, Owner: c.Principal,
 		Path: p.launch.Path, Args: p.launch.Args, Env: p.launch.Env, Dir: p.launch.Dir,
-		Idle:  time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
-		After: func() { p.clean(s.opts.Log) },
-		Over:  func(b job.Job) { s.over(rec.CallID, b) },
+		Idle: time.Duration(p.task.IdleTimeoutMs) * time.Millisecond,
+		Over: func(b job.Job) { s.over(rec.CallID, b) },
 	}
 	if rec.Time.IsZero() { // it is put on record with the start, in one commit
 		spec.Entering = func(tx *store.Tx) error { return s.opts.Flight.Decided(tx, rec, p.task.Text()) }
@@ -244,6 +245,17 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 		return job.Job{}, err
 	}
 	run := Run{JobID: p.jobID, CLI: p.cli, Dir: p.launch.Dir, Call: c, CallID: rec.CallID, Confined: p.confined, Task: p.task}
+	part, err := s.setAside(ctx, &run)
+	if err != nil {
+		p.clean(s.opts.Log)
+		return job.Job{}, err
+	}
+	run.Budget = part
+	back := sync.OnceFunc(func() { s.giveBack(part, c.Principal) })
+	spec.After = func() {
+		p.clean(s.opts.Log)
+		back()
+	}
 	if p.confined {
 		spec.Sandbox = p.sandbox()
 		s.opts.Confine(run, spec.Sandbox)
@@ -262,6 +274,7 @@ func (s *Service) start(ctx context.Context, p *plan, c *call.Call, rec *flight.
 	s.note(p.jobID, p)
 	b, err := s.opts.Jobs.Start(ctx, spec)
 	if err != nil || b.Deduplicated {
+		back()
 		s.note(p.jobID, nil)
 		p.clean(s.opts.Log)
 	}

@@ -131,6 +131,11 @@ var fields = []struct {
 		"grok": {says + `"cwd":"/work/p"`, gate + "TestClassic"}, "mistral": {args + "--workdir /work/p"},
 	}},
 	{"worktree", call.Task{Worktree: true}, everywhere(gate + "TestWorktree")},
+	{"budget", call.Task{Budget: &call.TaskBudget{ID: "b"}}, map[string][]string{
+		"claude": {gate + "TestBudgetOfARun", refused + "only a run whose calls the gate decides draws from a budget"}, "codex": {gate + "TestBudgetOfARun", refused + "only a run whose calls the gate decides draws from a budget"},
+		"gemini": {gate + "TestBudgetOfARun", refused + "only a run whose calls the gate decides draws from a budget"}, "grok": {gate + "TestBudgetOfARun", refused + "only a run whose calls the gate decides draws from a budget"},
+		"mistral": {refused + "its hook does not say which run it is for"},
+	}},
 	{"sandbox", call.Task{Sandbox: true}, map[string][]string{
 		"claude": {gate + "TestConfinedCLI"}, "codex": {gate + "TestConfinedCLI"}, "gemini": {gate + "TestConfinedCLI"}, "grok": {gate + "TestConfinedCLI"},
 		"mistral": {refused + "its hook has to reach the gate, which nothing in a sandbox does", gate + "TestConfined"},

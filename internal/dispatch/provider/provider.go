@@ -284,6 +284,13 @@ func (a *adapter) check(in *Input) error {
 		}
 		return &RefusedError{Field: field, CLI: in.CLI, Why: why}
 	}
+	switch {
+	case in.Task.Budget == nil:
+	case a.program == "vibe":
+		return &RefusedError{Field: "budget", CLI: in.CLI, Why: "its hook does not say which run it is for"}
+	case !in.Gated:
+		return &RefusedError{Field: "budget", CLI: in.CLI, Why: "only a run whose calls the gate decides draws from a budget"}
+	}
 	if in.Task.ForkSession && !in.Known {
 		return &RefusedError{Field: "forkSession", CLI: in.CLI, Why: "there is no session of that id to fork"}
 	}
