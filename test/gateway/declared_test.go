@@ -14,13 +14,15 @@ import (
 	"github.com/seed-3ebc6b8a/gatehouse/internal/api"
 )
 
-// freer lets every tool go ahead, whatever it names.
+// freer lets every tool go ahead, whatever it names, but for commands that may
+// run in any way.
 const freer = free + `
 [profiles.free.capabilities]
 "fs.read" = "AUTO_APPROVE"
 "fs.write" = "AUTO_APPROVE"
 "net.egress" = "AUTO_APPROVE"
 "proc.exec" = "AUTO_APPROVE"
+"proc.exec:confined" = "CONFIRM_SESSION"
 [risk]
 confirm_at = 101
 `
