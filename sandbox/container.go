@@ -25,7 +25,7 @@ func containerArgs(engine Backend, p *plan, from containerRoot, uid, gid int, di
 	if engine == Podman {
 		// It would fill private places with what the image has there. What it has
 		// to be told Docker does anyway.
-		args, private = append(args, "--read-only-tmpfs=false", "--pid=private", "--uts=private", "--init=false",
+		args, private = append(args, "--read-only-tmpfs=false", "--pidfile="+dir+"/pid", "--pid=private", "--uts=private", "--init=false",
 			"--security-opt=mask=/proc/acpi:/proc/kcore:/proc/keys:/proc/timer_list"), private+",notmpcopyup"
 		if from.keep {
 			args = append(args, "--userns=keep-id")

@@ -2,6 +2,9 @@ package sandbox
 
 import (
 	"errors"
+	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -57,6 +60,12 @@ func removeContainer(engine Backend, program, dir string) {
 	args := []string{"rm", "--force", "--volumes"}
 	if engine == Podman {
 		args = append(args, "--time=0") // it would ask first, and wait
+		// Its command takes a while to start where the machine is busy.
+		if b, err := os.ReadFile(dir + "/pid"); err == nil {
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(b))); err == nil && pid > 1 {
+				_ = unix.Kill(pid, unix.SIGKILL)
+			}
+		}
 	}
 	_, _ = engineCommand(program, nil, append(args, containerName(dir))...) // one that has ended is gone already
 }
