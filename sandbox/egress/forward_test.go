@@ -3,6 +3,7 @@ package egress_test
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -51,9 +52,9 @@ func TestPlainExchanges(t *testing.T) {
 	dials := 0
 	tr := &http.Transport{
 		Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr}),
-		Dial: func(network, addr string) (net.Conn, error) {
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			dials++
-			return net.Dial(network, addr)
+			return (&net.Dialer{}).DialContext(ctx, network, addr)
 		},
 	}
 	defer tr.CloseIdleConnections()

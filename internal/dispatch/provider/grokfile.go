@@ -40,7 +40,7 @@ func GrokRequirements(own string) (string, error) {
 func grokFile(name, own string, change func(table func(string) map[string]any)) (string, error) {
 	settings := map[string]any{}
 	if err := toml.Unmarshal([]byte(own), &settings); err != nil {
-		return "", fmt.Errorf("Grok's own %s cannot be read: %w", name, err)
+		return "", fmt.Errorf("the own %s of Grok cannot be read: %w", name, err)
 	}
 	change(func(name string) map[string]any {
 		t, ok := settings[name].(map[string]any)
