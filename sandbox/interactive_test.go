@@ -14,9 +14,9 @@ import (
 // and a session of its own, Ctrl-C reaches what runs in it and not the launcher,
 // a changed size arrives, and the exit code comes back.
 func TestInteractive(t *testing.T) {
-	const inside = `trap 'echo interrupted' INT
+	const inside = `trap 'echo interrupted; over=yes' INT
 test -t 0 && test -t 1 && test -t 2 && [ "$(cut -d' ' -f6 /proc/$$/stat)" != 0 ] && echo ready
-sleep 600
+until [ "$over" ]; do sleep 0.1; done
 until [ "$(stty size)" = "12 34" ]; do sleep 0.05; done
 echo resized; read x; echo "got $x"; exit 6`
 	cmd := exec.Command(selfPath(t), "interactive", work(t), inside)
