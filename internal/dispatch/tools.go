@@ -95,7 +95,7 @@ var fieldSchemas = []struct{ name, schema string }{
 	{"forceRefresh", `{"type":"boolean"}`},
 	{"worktree", `{"type":"boolean"}`},
 	{"sandbox", `{"type":"boolean"}`},
-	{"budget", `{"type":"object","required":["id","needs"]}`},
+	{"budget", `{"type":"object"}`},
 }
 
 // asyncSchema leaves the fields to the other tool of the CLI, for the sake of
