@@ -27,6 +27,8 @@ type step struct {
 	background bool
 	// long steps are left out of a --short run.
 	long bool
+	// asked steps run only where --only names them.
+	asked bool
 	run  func(ctx context.Context, w *work) outcome
 }
 
@@ -81,8 +83,8 @@ func allSteps(w *work) []step {
 			needs: []string{"govulncheck"}, after: []string{"build"}, builds: true, background: true, run: vulnerabilities,
 		},
 		{
-			name: "golangci", about: "golangci-lint with the checker of tools as its plugin; builds the linter, which takes minutes the first time",
-			after: []string{"build", "test"}, builds: true, background: true, long: true, run: golangci,
+			name: "golangci", about: "golangci-lint with the checker of tools as its plugin; only where --only names it, because it builds the linter, which takes minutes the first time",
+			after: []string{"build", "test"}, builds: true, background: true, long: true, asked: true, run: golangci,
 		},
 		{
 			name: "race", about: "the race detector on the packages that hold state", needs: []string{"gcc"},
@@ -131,13 +133,17 @@ func (p pkg) endToEnd() bool {
 
 // unit lists the packages that the step test covers.
 func (w *work) unit() []pkg {
-	var out []pkg
+	var longest, others []pkg
 	for _, p := range w.packages {
-		if !p.endToEnd() {
-			out = append(out, p)
+		switch {
+		case p.endToEnd():
+		case p.dir == "sandbox": // much of its time is waiting, so it starts first and the others run beside it
+			longest = append(longest, p)
+		default:
+			others = append(others, p)
 		}
 	}
-	return out
+	return append(longest, others...)
 }
 
 // under lists the packages with tests in or below the folders.
