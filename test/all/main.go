@@ -167,7 +167,7 @@ func newWork(ctx context.Context, opt options, s *screen) (*work, error) {
 // selectSteps applies --only and --short, and leaves out what must be asked for.
 func selectSteps(all []step, opt options) ([]step, error) {
 	if len(opt.only) == 0 {
-		return slices.DeleteFunc(all, func(s step) bool { return s.asked || opt.short && s.long }), nil
+		return slices.DeleteFunc(all, func(s step) bool { return s.asked && !opt.list || opt.short && s.long }), nil
 	}
 	var chosen []step
 	for _, name := range opt.only {

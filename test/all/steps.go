@@ -29,7 +29,7 @@ type step struct {
 	long bool
 	// asked steps run only where --only names them.
 	asked bool
-	run  func(ctx context.Context, w *work) outcome
+	run   func(ctx context.Context, w *work) outcome
 }
 
 // raced are the packages that hold state or start goroutines, so that a data
