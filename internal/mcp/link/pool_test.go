@@ -10,8 +10,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/link"
 	"github.com/seed-3ebc6b8a/gatehouse/internal/mcp/wire"
@@ -22,7 +24,10 @@ func pooled(t *testing.T, url string, header http.Header) *link.HTTP {
 	t.Helper()
 	transport := &http.Transport{}
 	pool := link.NewPool(&http.Client{Transport: transport, CheckRedirect: link.NoRedirect})
-	t.Cleanup(transport.CloseIdleConnections)
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		pool.Sweep(time.Time{})
+	})
 	return link.NewHTTP(pool, url, func(context.Context) (http.Header, error) { return header, nil })
 }
 
@@ -47,21 +52,25 @@ func listen(t *testing.T, play func(n int32, c net.Conn, in *bufio.Reader)) (url
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
+	var plays sync.WaitGroup
+	t.Cleanup(func() {
+		l.Close()
+		plays.Wait()
+	})
 	dialled = new(atomic.Int32)
-	go func() {
+	plays.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
 			n := dialled.Add(1)
-			go func() {
+			plays.Go(func() {
 				defer c.Close()
 				play(n, c, bufio.NewReader(c))
-			}()
+			})
 		}
-	}()
+	})
 	return "http://" + l.Addr().String() + "/mcp", dialled
 }
 
